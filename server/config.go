@@ -1,0 +1,130 @@
+package server
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+// Config is what a Server is told. The zero value of a field is not its default: start from
+// [DefaultConfig].
+type Config struct {
+	// Limits are those that the backend enforces; the server only reports them.
+	Limits semaphore.Limits
+	// MaxWait and MaxLease are the longest WAIT and LEASE that a client may ask for.
+	MaxWait, MaxLease time.Duration
+	// DefaultCapacity says which unknown semaphores an Acquire without CAPACITY creates. The first
+	// rule whose pattern matches the key counts.
+	DefaultCapacity []CapacityRule
+
+	// Password that clients must give by AUTH or HELLO; empty: none is asked for.
+	Password string
+	// Protected refuses TCP clients from beyond loopback while there is no Password.
+	Protected bool
+
+	// MaxClients is the largest number of connections, MaxClientsPerAddress that of one remote
+	// address (0: no cap; loopback and unix sockets are never capped).
+	MaxClients, MaxClientsPerAddress int
+	// Wire bounds what one request may take.
+	Wire WireLimits
+	// MaxOutput is the number of reply bytes at which a connection stops executing the pipeline that
+	// it has been sent until those replies are written.
+	MaxOutput int
+	// IdleTimeout closes a connection that has sent nothing for so long; 0: never. Waiting in line
+	// is not being idle.
+	IdleTimeout time.Duration
+	// HandshakeTimeout is how long a new connection may take to complete its first command and,
+	// where a password is set, to authenticate; 0: for ever.
+	HandshakeTimeout time.Duration
+	// WriteTimeout is how long one write to a client that does not read may take; 0: for ever.
+	WriteTimeout time.Duration
+
+	// Version is shown by INFO.
+	Version string
+	// Logger receives one line for every event that an operator would act on.
+	Logger *slog.Logger
+	// Report, unless nil, adds sections to INFO. It is called for every INFO, from many goroutines.
+	Report func() []Section
+	// Members, unless nil, answers SEM.NODE.
+	Members Members
+	// Metrics counts what the server does; nil: counted for INFO alone.
+	Metrics *Metrics
+}
+
+// CapacityRule gives semaphores whose key matches the pattern (a glob as in Redis) a capacity.
+type CapacityRule struct {
+	Pattern  string
+	Capacity int64
+}
+
+// WireLimits bound one request before memory is spent on it.
+type WireLimits struct {
+	Arguments   int // arguments of one command
+	Command     int // bytes of one command
+	Inline      int // bytes of one inline command
+	AnonArgs    int // arguments of a command from a client that has yet to authenticate
+	AnonBulk    int // bytes of one argument from such a client
+	ReadAhead   int // bytes read ahead from a client whose command waits in line
+	Subscribing int // channels and patterns that one connection may subscribe to
+}
+
+// DefaultConfig returns the configuration of a server without flags.
+func DefaultConfig() Config {
+	return Config{
+		Limits:           semaphore.DefaultLimits(),
+		MaxWait:          time.Hour,
+		MaxLease:         24 * time.Hour,
+		Protected:        true,
+		MaxClients:       20_000,
+		Wire:             DefaultWireLimits(),
+		MaxOutput:        256 << 10,
+		HandshakeTimeout: 30 * time.Second,
+		WriteTimeout:     30 * time.Second,
+		Version:          "dev",
+		Logger:           slog.Default(),
+	}
+}
+
+// DefaultWireLimits returns the limits of a server without flags.
+func DefaultWireLimits() WireLimits {
+	return WireLimits{
+		Arguments:   1024,
+		Command:     1 << 20,
+		Inline:      64 << 10,
+		AnonArgs:    10,
+		AnonBulk:    16 << 10,
+		ReadAhead:   64 << 10,
+		Subscribing: 1024,
+	}
+}
+
+// Section is a part of the reply to INFO.
+type Section struct {
+	Name   string
+	Fields []Field
+}
+
+// Field is one line of a Section.
+type Field struct {
+	Name, Value string
+}
+
+// Members knows the nodes of the cluster and takes care of this one. It is called from many
+// goroutines at once.
+type Members interface {
+	// List returns the members of the cluster.
+	List() ([]Member, error)
+	// Snapshot makes this node write a snapshot of its state, and returns when that is done.
+	Snapshot() error
+}
+
+// Member is one node of the cluster, as SEM.NODE LIST shows it.
+type Member struct {
+	ID      string // made with the data directory
+	Label   string // chosen by the operator; may be empty
+	Address string // where its peers reach it
+	Role    string // leader, follower, candidate
+	Voter   bool
+	Self    bool // the node that answers
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+// probeEvery is how often a client that has sent all that is read ahead is looked at for a hang-up.
+const probeEvery = 100 * time.Millisecond
+
+// wait is a command that stands in line, for others to interrupt.
+type wait struct {
+	unblock chan semaphore.Reply // what to answer if it leaves the line without a grant
+}
+
+// interrupt asks the command to leave the line. It returns false where that was asked before.
+func (w *wait) interrupt(instead semaphore.Reply) bool {
+	select {
+	case w.unblock <- instead:
+		return true
+	default:
+		return false
+	}
+}
+
+// await answers an Acquire that stands in line when its turn has come, its wait has ended, the client
+// hangs up, somebody unblocks it, or the server stops.
+func (c *conn) await(q call, line *semaphore.Waiting, began time.Time) error {
+	metrics := c.server.metrics
+	r, err := c.outcome(line)
+	metrics.waited(r, time.Since(began))
+	if err == nil && c.gone == nil {
+		c.out.answer(&q, r)
+		return nil
+	}
+	metrics.hangups.Inc()
+	if g, ok := r.Value.(*semaphore.Grant); ok {
+		if !g.Replayed {
+			c.giveBack(q.request.Semaphore(), g)
+		}
+		r = semaphore.Reply{}
+	}
+	c.out.answer(&q, r)
+	return err
+}
+
+// outcome waits until the request has left the line, in whichever way. It returns an error if what
+// came before could not be written.
+func (c *conn) outcome(line *semaphore.Waiting) (semaphore.Reply, error) {
+	select {
+	case r := <-line.Done:
+		c.run, c.requests = c.run[:0], c.requests[:0]
+		return r, nil
+	default:
+	}
+	c.run, c.requests = nil, nil
+	if err := c.flush(); err != nil {
+		return leave(line), err
+	}
+	c.rest()
+	w := &wait{unblock: make(chan semaphore.Reply, 1)}
+	c.waiting.Store(w)
+	c.server.metrics.waiting.Inc()
+	watch := c.watch()
+	r := c.line(line, w, watch)
+	c.gone = watch.stop()
+	c.server.metrics.waiting.Dec()
+	c.waiting.Store(nil)
+	return r, nil
+}
+
+// line stands in line until the outcome is certain. Who leaves may find that the grant came first.
+func (c *conn) line(line *semaphore.Waiting, w *wait, watch *watch) semaphore.Reply {
+	gone := watch.done
+	for {
+		var instead semaphore.Reply
+		select {
+		case r := <-line.Done:
+			return r
+		case <-gone:
+			if watch.err == nil {
+				gone = nil
+				continue
+			}
+		case instead = <-w.unblock:
+		case <-c.server.stop:
+			instead.Err = semaphore.ErrShutdown
+		}
+		if r := leave(line); r.Value != nil || r.Err != nil {
+			return r
+		}
+		return instead
+	}
+}
+
+// leave makes a request leave the line and returns how that went.
+func leave(line *semaphore.Waiting) semaphore.Reply {
+	line.Leave()
+	return <-line.Done
+}
+
+// watch looks out for a hang-up while a command waits. Until it is stopped, it owns the reader: what
+// the client sends ahead is kept there, in its place.
+type watch struct {
+	conn *conn
+	quit chan struct{}
+	done chan struct{} // closed when the watch has ended
+	err  error         // valid then: how the client hung up, nil if it was stopped
+}
+
+func (c *conn) watch() *watch {
+	w := &watch{conn: c, quit: make(chan struct{}), done: make(chan struct{})}
+	c.net.SetReadDeadline(time.Time{})
+	go w.run()
+	return w
+}
+
+// stop ends the watch and returns how the client hung up, if it did.
+func (w *watch) stop() error {
+	close(w.quit)
+	w.conn.net.SetReadDeadline(time.Unix(1, 0))
+	<-w.done
+	return w.err
+}
+
+func (w *watch) run() {
+	defer close(w.done)
+	for w.conn.in.ahead() < w.conn.server.cfg.Wire.ReadAhead {
+		_, err := w.conn.in.fill(w.conn.net)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			w.err = err
+			return
+		}
+	}
+	w.probe()
+}
+
+// probe goes on watching where no more is read: a full read-ahead must not hide a hang-up.
+func (w *watch) probe() {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-tick.C:
+		}
+		if w.conn.socket.hungUp() {
+			w.err = io.EOF
+			return
+		}
+	}
+}
