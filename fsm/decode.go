@@ -31,6 +31,14 @@ func (r *reader) fail(reason string) {
 	r.rest = ""
 }
 
+// end returns the first failure; that bytes are left over is one.
+func (r *reader) end() error {
+	if len(r.rest) > 0 {
+		r.fail("trailing bytes")
+	}
+	return r.err
+}
+
 func (r *reader) take(n int) string {
 	if n > len(r.rest) {
 		r.fail("truncated")
@@ -195,15 +203,23 @@ func (r *reader) acquire() (a semaphore.Acquire) {
 	return a
 }
 
-// request reads one request of any kind.
-func (r *reader) request() semaphore.Request {
-	switch kind := r.byte(); kind {
+func (r *reader) release() semaphore.Release {
+	return semaphore.Release{Key: r.text(), Holder: r.text(), Token: r.svar()}
+}
+
+func (r *reader) renew() semaphore.Renew {
+	return semaphore.Renew{Key: r.text(), Holder: r.text(), Lease: time.Duration(r.svar()), Token: r.svar()}
+}
+
+// request reads the fields of one request of any kind.
+func (r *reader) request(kind byte) semaphore.Request {
+	switch kind {
 	case kindAcquire:
 		return r.acquire()
 	case kindRelease:
-		return semaphore.Release{Key: r.text(), Holder: r.text(), Token: r.svar()}
+		return r.release()
 	case kindRenew:
-		return semaphore.Renew{Key: r.text(), Holder: r.text(), Lease: time.Duration(r.svar()), Token: r.svar()}
+		return r.renew()
 	case kindCancel:
 		return semaphore.Cancel{Key: r.text(), Holder: r.text()}
 	case kindCheck:
@@ -239,4 +255,14 @@ func (r *reader) care(kind byte) semaphore.Request {
 	}
 	r.fail("unknown kind of request")
 	return nil
+}
+
+// longText reads two texts stored as one.
+func (r *reader) longText() string {
+	n := r.uvar()
+	if n > 2*maxText {
+		r.fail("text too long")
+		return ""
+	}
+	return r.take(int(n))
 }

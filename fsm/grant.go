@@ -1,0 +1,190 @@
+package fsm
+
+import (
+	"strings"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+// few is up to how many grants of a semaphore are searched one by one; beyond, there is a map.
+const few = 16
+
+// grant is one holder's permits. Snapshots read it while later entries are applied: one of an older
+// epoch is copied before it is changed (sem.edit). Only place is not for snapshots.
+type grant struct {
+	text    string // the holder's id, then the label: one allocation for both
+	token   int64
+	granted Time
+	end     Time             // of the lease; never: it does not end
+	length  int64            // of the lease as last given, before MAXHOLD cut it; persist: for ever
+	undo    Time             // 0, or when it is given back because its node was lost before it was made
+	ticket  semaphore.Ticket // of the request that it answers; none once it was replayed or renewed
+	slots   []semaphore.Range
+	one     [1]semaphore.Range // where slots are stored in the common case
+	at      int32              // in sem.leases
+	epoch   uint32
+	idSize  uint16
+	waited  bool // it was made to a waiter
+}
+
+func (g *grant) holder() string { return g.text[:g.idSize] }
+func (g *grant) label() string  { return g.text[g.idSize:] }
+
+// due is when the grant ends by itself.
+func (g *grant) due() Time {
+	if g.undo != 0 && g.undo < g.end {
+		return g.undo
+	}
+	return g.end
+}
+
+func (g *grant) live(now Time) bool { return g.due() > now }
+
+func (g *grant) before(other *grant) bool {
+	mine, its := g.due(), other.due()
+	if mine != its {
+		return mine < its
+	}
+	return g.token < other.token
+}
+
+func (g *grant) place() *int32 { return &g.at }
+
+func (g *grant) permits() int64 { return width(g.slots) }
+
+// width is how many places ranges cover.
+func width(ranges []semaphore.Range) (n int64) {
+	for _, r := range ranges {
+		n += r.Last - r.First + 1
+	}
+	return n
+}
+
+func (g *grant) copied(epoch uint32) *grant {
+	c := *g
+	c.epoch = epoch
+	if len(c.slots) == 1 {
+		c.one = [1]semaphore.Range{g.slots[0]}
+		c.slots = c.one[:]
+	}
+	return &c
+}
+
+// told is the grant as its holder is told of it.
+func (g *grant) told(now Time, ticket semaphore.Ticket, replayed bool) *semaphore.Grant {
+	lease := semaphore.Persist
+	if g.end != never {
+		lease = duration(g.end.since(now))
+	}
+	return &semaphore.Grant{
+		Holder: g.holder(), Token: g.token, Slots: g.slots,
+		Lease: lease, Replayed: replayed, Ticket: ticket,
+	}
+}
+
+// joined stores two texts in one allocation of their own.
+func joined(holder, label string) string {
+	var b strings.Builder
+	b.Grow(len(holder) + len(label))
+	b.WriteString(holder)
+	b.WriteString(label)
+	return b.String()
+}
+
+// find returns the latest grant of a holder, live or ended, or nil.
+func (m *sem) find(holder string) *grant {
+	if m.byHolder != nil {
+		return m.byHolder[holder]
+	}
+	var found *grant
+	for _, g := range m.leases {
+		if int(g.idSize) == len(holder) && g.holder() == holder && (found == nil || g.token > found.token) {
+			found = g
+		}
+	}
+	return found
+}
+
+// live returns the live grant of a holder, or nil.
+func (m *sem) live(holder string, now Time) *grant {
+	if g := m.find(holder); g != nil && g.live(now) {
+		return g
+	}
+	return nil
+}
+
+// hold takes in a grant whose slots are taken.
+func (s *State) hold(m *sem, g *grant) {
+	rec := s.write(m)
+	g.epoch = s.epoch
+	rec.grants.Set(g.token, g)
+	m.leases.push(g)
+	m.index(g)
+	n := g.permits()
+	m.inUse += n
+	s.stats.InUse += n
+	s.stats.Holders++
+	s.moves++
+}
+
+// drop takes a grant out. What becomes of its slots is up to the caller.
+func (s *State) drop(m *sem, g *grant) {
+	rec := s.write(m)
+	rec.grants.Delete(g.token)
+	m.leases.remove(g)
+	m.unindex(g)
+	n := g.permits()
+	m.inUse -= n
+	s.stats.InUse -= n
+	s.stats.Holders--
+	s.moves++
+	if m.unused() {
+		rec.unused = s.at
+	}
+}
+
+// edit changes a grant: its fields, but not its token.
+func (s *State) edit(m *sem, g *grant, change func(g *grant)) {
+	rec := s.write(m)
+	if g.epoch != s.epoch {
+		c := g.copied(s.epoch)
+		m.leases.replace(g, c)
+		if m.byHolder != nil && m.byHolder[g.holder()] == g {
+			m.byHolder[c.holder()] = c
+		}
+		rec.grants.Set(c.token, c)
+		g = c
+	}
+	change(g)
+	m.leases.fix(g)
+	s.moves++
+}
+
+func (m *sem) index(g *grant) {
+	if m.byHolder != nil {
+		m.byHolder[g.holder()] = g
+		return
+	}
+	if len(m.leases) <= few {
+		return
+	}
+	m.byHolder = make(map[string]*grant, 2*few)
+	for _, g := range m.leases {
+		// A holder can have an ended grant, not yet taken out, beside its live one.
+		if other := m.byHolder[g.holder()]; other == nil || other.token < g.token {
+			m.byHolder[g.holder()] = g
+		}
+	}
+}
+
+func (m *sem) unindex(g *grant) {
+	if m.byHolder == nil {
+		return
+	}
+	if m.byHolder[g.holder()] == g {
+		delete(m.byHolder, g.holder())
+	}
+	if len(m.leases) <= few/2 {
+		m.byHolder = nil
+	}
+}

@@ -1,0 +1,73 @@
+package fsm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+// crowd returns a state whose semaphore "k" has that many holders with a long lease.
+func crowd(t testing.TB, holders int, lease time.Duration) *State {
+	t.Helper()
+	s := New()
+	applyAll(t, s, 0, semaphore.Create{Key: "k", Capacity: semaphore.MaxCapacity})
+	var all []semaphore.Request
+	for i := range holders {
+		all = append(all, semaphore.Acquire{Key: "k", Holder: fmt.Sprintf("holder-%09d", i), Label: "client-of-16-byt", Permits: 1, Lease: lease})
+	}
+	applyAll(t, s, 0, all...)
+	return s
+}
+
+// applyAll applies requests in entries of 512.
+func applyAll(t testing.TB, s *State, stamp Time, all ...semaphore.Request) {
+	t.Helper()
+	for len(all) > 0 {
+		n := min(len(all), 512)
+		if _, err := s.Apply(entryOf(stamp, all[:n]...), testTerm, nil); err != nil {
+			t.Fatal(err)
+		}
+		all = all[n:]
+	}
+}
+
+func entryOf(stamp Time, all ...semaphore.Request) []byte {
+	b := NewBuilder(testTerm)
+	b.Section(1, 1, semaphore.DefaultLimits())
+	var buf []byte
+	for _, q := range all {
+		buf = AppendRequest(buf, q)
+	}
+	b.Add(buf, len(all))
+	return b.Seal(stamp, 0)
+}
+
+// BenchmarkAcquireAndRelease measures one request of a batch of 512 (half of them acquires, half
+// releases in another order) on a semaphore with 100,000 holders.
+func BenchmarkAcquireAndRelease(b *testing.B) {
+	const batch = 256
+	s := crowd(b, 100_000, time.Hour)
+	entries := make([][]byte, 64)
+	for i := range entries {
+		var all []semaphore.Request
+		for j := range batch {
+			n := (i*batch + j) * 7919 % 100_000
+			all = append(all, semaphore.Release{Key: "k", Holder: fmt.Sprintf("holder-%09d", n)})
+		}
+		for j := range batch {
+			n := (i*batch + j) * 7919 % 100_000
+			all = append(all, semaphore.Acquire{Key: "k", Holder: fmt.Sprintf("holder-%09d", n), Label: "client-of-16-byt", Permits: 1})
+		}
+		entries[i] = entryOf(1, all...)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		if _, err := s.Apply(entries[i%len(entries)], testTerm, everybody); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*batch), "ns/request")
+}
