@@ -110,7 +110,7 @@ func (s *State) section(part *section) ([]semaphore.Reply, error) {
 	requests := &part.requests
 	for i := range part.count {
 		s.ticket = semaphore.Ticket{Incarnation: part.incarnation, Number: part.first + uint64(i)}
-		s.budget = max(s.budget, allowance)
+		s.budget = max(s.budget, s.allowance)
 		reply := s.request(requests)
 		if requests.err != nil {
 			return nil, requests.err

@@ -31,7 +31,7 @@ func (s *State) create(q *semaphore.Create) semaphore.Reply {
 	s.last = max(s.last, q.MinToken)
 	if m.rec.born {
 		rec := s.write(m)
-		rec.born, rec.settings.idle = false, given.idle
+		rec.born, rec.settings.idle, rec.unused = false, given.idle, s.now
 		s.schedule(m)
 	}
 	return semaphore.Reply{}
@@ -73,6 +73,10 @@ func (s *State) resize(q *semaphore.Resize) semaphore.Reply {
 	before := rec.capacity
 	rec.capacity, rec.settings = q.Capacity, changed
 	s.moves++
+	if q.Settings.Idle.Given {
+		// A new IDLE counts from here: the semaphore must not vanish under who has just set it.
+		rec.unused = s.now
+	}
 	switch {
 	case m.waiters == nil || q.Capacity == 0:
 		rec.sweep = 0
@@ -80,10 +84,6 @@ func (s *State) resize(q *semaphore.Resize) semaphore.Reply {
 		rec.sweep = 1
 	}
 	s.finish(m)
-	if m.gone() {
-		// An IDLE that has passed already: the semaphore is removed, and this was its last state.
-		return semaphore.Reply{Value: semaphore.Usage{Capacity: q.Capacity, Available: q.Capacity}}
-	}
 	if !s.replies {
 		return semaphore.Reply{}
 	}

@@ -13,7 +13,6 @@ func (s *State) lose(incarnation uint64, grace int64) {
 	if s.waiting[incarnation] == 0 {
 		return
 	}
-	s.budget = s.portion
 	until := s.now.plus(max(1, micros(time.Duration(grace))))
 	var lines []*sem
 	s.lines.Scan(func(_ uint64, m *sem) bool {
@@ -44,5 +43,9 @@ func (s *State) loseIn(m *sem, incarnation uint64, until Time) {
 		}
 		s.amend(m, w, func(w *waiter) { w.grace = until })
 	}
-	s.finish(m)
+	// Those behind who left are served after what is overdue, which may serve them already.
+	if m.waiters != nil {
+		s.unfinished(m)
+	}
+	s.schedule(m)
 }

@@ -25,7 +25,8 @@ type State struct {
 	lines   btree.Map[uint64, *sem] // with a line, by id
 	waiting map[uint64]int          // incarnation -> its waiters that are not orphans
 
-	portion int      // const portion; tests lower it
+	portion, allowance int // the constants of these names; tests lower them
+
 	moves   uint64   // changes of grants, quarantine and lines: what an overlay depends on
 	overlay *overlay // the latest one computed
 
@@ -68,7 +69,7 @@ func New() *State {
 	return &State{
 		byName:  make(map[string]*sem),
 		waiting: make(map[uint64]int),
-		portion: portion,
+		portion: portion, allowance: allowance,
 	}
 }
 
