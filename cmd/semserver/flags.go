@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/semserver/semserver/server"
+)
+
+// flags are what can be said on the command line, in the environment and in the file. The defaults
+// of limits are those of the packages that keep them (see variables).
+type flags struct {
+	Help    bool   `short:"h" help:"Print this page and exit."`
+	Version bool   `help:"Print the version and exit."`
+	Config  string `placeholder:"FILE" help:"Read settings from this YAML or JSON file: one key for each flag, without the dashes."`
+
+	Addresses addressFlags `embed:"" group:"Addresses"`
+	Engine    engineFlags  `embed:"" group:"Engine"`
+	Access    accessFlags  `embed:"" group:"Access"`
+	Limits    limitFlags   `embed:"" group:"Limits of semaphores"`
+	Wire      wireFlags    `embed:"" group:"Limits of connections"`
+	Log       logFlags     `embed:"" group:"Log"`
+}
+
+type addressFlags struct {
+	Listen string `default:"127.0.0.1:7360" placeholder:"ADDR" help:"Address for clients, host:port (default: ${default}). Empty: off. Port 0: a free one."`
+	Unix   string `placeholder:"PATH" help:"Unix socket for clients, readable and writable by owner and group."`
+	HTTP   string `name:"http" default:"127.0.0.1:7362" placeholder:"ADDR" help:"Address for /metrics, /livez and /readyz, host:port (default: ${default}). Empty: off."`
+}
+
+type engineFlags struct {
+	DataDir         string        `default:"semserver-data" placeholder:"DIR" help:"Directory of the log and the snapshots; made if there is none (default: ${default})."`
+	NodeID          string        `placeholder:"LABEL" help:"Label that this node shows in SEM.NODE LIST and INFO (default: the host's name)."`
+	LogStore        string        `default:"${log_store}" enum:"wal,boltdb" placeholder:"NAME" help:"Store of the log: ${enum} (default: ${default}). A data directory keeps the store it was made with."`
+	Hold            time.Duration `default:"${hold}" placeholder:"TIME" help:"How long a request is held while there is no leader, before it is answered CLUSTERDOWN (default: ${default})."`
+	WaiterGrace     time.Duration `default:"${waiter_grace}" placeholder:"TIME" help:"How long waiters keep their place after their node was lost (default: ${default})."`
+	SnapshotBytes   int64         `default:"${snapshot_bytes}" placeholder:"BYTES" help:"Bytes of log after which a snapshot is taken and the log is cut (default: ${default})."`
+	ShutdownTimeout time.Duration `default:"10s" placeholder:"TIME" help:"How long a graceful stop waits for clients to take their replies (default: ${default})."`
+}
+
+type accessFlags struct {
+	PasswordFile  string `placeholder:"FILE" help:"File whose first line is the password that clients must give by AUTH. None: no password is asked for."`
+	ProtectedMode string `default:"yes" enum:"yes,no" placeholder:"yes|no" help:"Refuse clients from beyond loopback while there is no password (default: ${default})."`
+}
+
+type limitFlags struct {
+	MaxWaiters      int            `default:"${max_waiters}" placeholder:"N" help:"Waiters in one line; beyond it: QUEUEFULL (default: ${default})."`
+	MaxWaitersAll   int            `default:"${max_waiters_all}" placeholder:"N" help:"Waiters in all lines together (default: ${default})."`
+	MaxSemaphores   int            `default:"${max_semaphores}" placeholder:"N" help:"Semaphores in all (default: ${default})."`
+	MaxWait         time.Duration  `default:"${max_wait}" placeholder:"TIME" help:"Longest WAIT that a client may ask for (default: ${default})."`
+	MaxLease        time.Duration  `default:"${max_lease}" placeholder:"TIME" help:"Longest LEASE that a client may ask for (default: ${default})."`
+	DefaultLease    time.Duration  `default:"${default_lease}" placeholder:"TIME" help:"Lease where neither the request nor the semaphore names one (default: ${default})."`
+	DefaultIdle     time.Duration  `default:"${default_idle}" placeholder:"TIME" help:"How long an unused semaphore is kept that an ACQUIRE created (default: ${default})."`
+	DefaultCapacity []capacityRule `sep:"none" placeholder:"PATTERN=N" help:"Create an unknown semaphore whose name matches this glob, with this capacity, on ACQUIRE. Repeatable; the first match counts."`
+}
+
+type wireFlags struct {
+	MaxClients            int           `default:"${max_clients}" placeholder:"N" help:"Connections in all (default: ${default})."`
+	MaxClientsPerAddress  int           `default:"${max_clients_per_address}" placeholder:"N" help:"Connections from one address beyond loopback (default: ${default}). 0: no cap."`
+	IdleTimeout           time.Duration `default:"${idle_timeout}" placeholder:"TIME" help:"Close a connection that has sent nothing for so long and does not wait in line (default: ${default}). 0s: never."`
+	HandshakeTimeout      time.Duration `default:"${handshake_timeout}" placeholder:"TIME" help:"Time for the first command and, with a password, for AUTH (default: ${default}). 0s: no limit."`
+	WriteTimeout          time.Duration `default:"${write_timeout}" placeholder:"TIME" help:"Time for one write to a client that does not read (default: ${default}). 0s: no limit."`
+	MaxOutput             int           `default:"${max_output}" placeholder:"BYTES" help:"Bytes of unwritten replies at which a connection's pipeline is halted (default: ${default})."`
+	MaxArguments          int           `default:"${max_arguments}" placeholder:"N" help:"Arguments of one command (default: ${default})."`
+	MaxCommand            int           `default:"${max_command}" placeholder:"BYTES" help:"Size of one command (default: ${default})."`
+	MaxInline             int           `default:"${max_inline}" placeholder:"BYTES" help:"Size of one inline command (default: ${default})."`
+	MaxAnonymousArguments int           `default:"${max_anonymous_arguments}" placeholder:"N" help:"Arguments of one command before AUTH, with a password (default: ${default})."`
+	MaxAnonymousBulk      int           `default:"${max_anonymous_bulk}" placeholder:"BYTES" help:"Size of one argument before AUTH, with a password (default: ${default})."`
+	MaxReadAhead          int           `default:"${max_read_ahead}" placeholder:"BYTES" help:"Bytes read ahead from a client whose command waits in line (default: ${default})."`
+	MaxSubscriptions      int           `default:"${max_subscriptions}" placeholder:"N" help:"Channels and patterns that one connection may subscribe to (default: ${default})."`
+}
+
+type logFlags struct {
+	Format string `name:"log-format" default:"text" enum:"text,json" placeholder:"NAME" help:"Form of the log on stderr: ${enum} (default: ${default})."`
+	Level  string `name:"log-level" default:"info" enum:"debug,info,warn,error" placeholder:"NAME" help:"Lowest level that is logged: ${enum} (default: ${default})."`
+}
+
+// capacityRule is server.CapacityRule as it is written: PATTERN=N.
+type capacityRule server.CapacityRule
+
+// UnmarshalText reads PATTERN=N. The pattern may contain "=" itself.
+func (r *capacityRule) UnmarshalText(text []byte) error {
+	i := bytes.LastIndexByte(text, '=')
+	if i < 1 {
+		return fmt.Errorf("%q is not PATTERN=N", text)
+	}
+	n, err := strconv.ParseInt(string(text[i+1:]), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q: the capacity is not a number: %w", text, errors.Unwrap(err))
+	}
+	*r = capacityRule{Pattern: string(text[:i]), Capacity: n}
+	return nil
+}

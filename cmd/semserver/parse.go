@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/server"
+)
+
+const description = `A counting semaphore server that speaks the Redis protocol.
+
+Without flags: one durable node on 127.0.0.1:7360 with its data in ./semserver-data.
+
+A flag may also be set by the environment (SEMSERVER_MAX_CLIENTS for --max-clients) or in the file that --config names. The command line comes first, then the environment, then the file. TIME is written as 300ms, 5s, 1h30m.`
+
+// config is a checked configuration.
+type config struct {
+	flags
+	password string
+	page     string // help or version, to be printed in place of starting
+}
+
+// parse reads the configuration from the command line, the environment and the file, in that order
+// of precedence, and checks it. Nothing is touched but the files that it names.
+func parse(args []string, env lookup) (config, error) {
+	f, page, err := readFlags(args, envResolver(env))
+	if err != nil || page != "" {
+		return config{page: page}, err
+	}
+	if f.Config != "" {
+		file, err := readFile(f.Config)
+		if err != nil {
+			return config{}, fmt.Errorf("--config: %w", err)
+		}
+		// Of several resolvers that know a flag, kong takes the last one.
+		if f, _, err = readFlags(args, file.resolver(), envResolver(env)); err != nil {
+			return config{}, err
+		}
+	}
+	return f.check()
+}
+
+// readFlags returns the flags, or the page that they ask for.
+func readFlags(args []string, resolvers ...kong.Resolver) (f flags, page string, err error) {
+	parser, err := kong.New(&f,
+		kong.Name("semserver"),
+		kong.Description(description),
+		kong.NoDefaultHelp(),
+		kong.Resolvers(resolvers...),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		variables(),
+	)
+	if err != nil {
+		return f, "", fmt.Errorf("declare flags: %w", err)
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return f, "", err
+	}
+	switch {
+	case f.Help:
+		var b bytes.Buffer
+		ctx.Stdout = &b
+		err = ctx.PrintUsage(false)
+		return f, b.String(), err
+	case f.Version:
+		return f, "semserver " + version() + "\n", nil
+	}
+	return f, "", nil
+}
+
+// variables are the defaults that flags.go names, from the packages that own them.
+func variables() kong.Vars {
+	d, e := server.DefaultConfig(), cluster.DefaultConfig()
+	return kong.Vars{
+		"max_waiters":     strconv.Itoa(d.Limits.MaxWaiters),
+		"max_waiters_all": strconv.Itoa(d.Limits.MaxWaitersAll),
+		"max_semaphores":  strconv.Itoa(d.Limits.MaxSemaphores),
+		"max_wait":        short(d.MaxWait),
+		"max_lease":       short(d.MaxLease),
+		"default_lease":   short(d.Limits.DefaultLease),
+		"default_idle":    short(d.Limits.DefaultIdle),
+
+		"max_clients":             strconv.Itoa(d.MaxClients),
+		"max_clients_per_address": strconv.Itoa(d.MaxClientsPerAddress),
+		"idle_timeout":            short(d.IdleTimeout),
+		"handshake_timeout":       short(d.HandshakeTimeout),
+		"write_timeout":           short(d.WriteTimeout),
+		"max_output":              strconv.Itoa(d.MaxOutput),
+		"max_arguments":           strconv.Itoa(d.Wire.Arguments),
+		"max_command":             strconv.Itoa(d.Wire.Command),
+		"max_inline":              strconv.Itoa(d.Wire.Inline),
+		"max_anonymous_arguments": strconv.Itoa(d.Wire.AnonArgs),
+		"max_anonymous_bulk":      strconv.Itoa(d.Wire.AnonBulk),
+		"max_read_ahead":          strconv.Itoa(d.Wire.ReadAhead),
+		"max_subscriptions":       strconv.Itoa(d.Wire.Subscribing),
+
+		"log_store":      e.LogStore,
+		"hold":           short(e.Hold),
+		"waiter_grace":   short(e.WaiterGrace),
+		"snapshot_bytes": strconv.FormatInt(e.SnapshotBytes, 10),
+	}
+}
+
+// short writes a duration without the zero units at its end: 1h, not 1h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
