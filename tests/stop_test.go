@@ -1,0 +1,83 @@
+package tests
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+func TestGracefulStopAnswersWaitersAndKeepsGrants(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	n := startOn(t, "127.0.0.1:0", data)
+	a := dial(t, n)
+	a.want("OK", "SEM.CREATE", "pool", 2, "MAXHOLD", 900000)
+	began := time.Now()
+	kept := a.acquire("pool", "HOLDER", "kept", "LEASE", 600000)
+	a.acquire("pool", "HOLDER", "released")
+	a.want(1, "SEM.RELEASE", "pool", "released")
+	second := a.acquire("pool", "HOLDER", "second", "LEASE", 600000)
+	line := make([]*client, 20)
+	for i := range line {
+		line[i] = dial(t, n)
+		line[i].send("SEM.ACQUIRE", "pool", "HOLDER", fmt.Sprint("w", i), "WAIT", 600000)
+	}
+	joined(t, a, "pool", int64(len(line)))
+
+	stop(t, n)
+	for _, w := range line {
+		w.refused("SHUTDOWN")
+		if _, err := w.Receive(patience); err != io.EOF {
+			t.Fatalf("after SHUTDOWN: got %v, want the connection closed", err)
+		}
+	}
+	if c, err := net.Dial("tcp", n.Addr); err == nil {
+		_ = c.Close()
+		t.Fatal("a stopped node accepts connections")
+	}
+
+	n = startOn(t, n.Addr, data)
+	defer stop(t, n)
+	a = dial(t, n)
+	if err := a.books("pool", 2, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []grant{kept, second} {
+		got := a.acquire("pool", "HOLDER", want.holder)
+		if got.token != want.token || got.slot != want.slot || !got.replayed {
+			t.Errorf("after the restart: got %+v, want %+v again", got, want)
+		}
+		if least := 600000 - time.Since(began).Milliseconds() - 1; got.leased < least {
+			t.Errorf("lease after the restart: got %d ms, want at least %d", got.leased, least)
+		}
+	}
+	a.want(1, "SEM.RELEASE", "pool", "kept")
+	if g := a.acquire("pool", "HOLDER", "later"); g.token <= second.token || g.slot != kept.slot {
+		t.Errorf("grant after the restart: got %+v, want a larger token than %d in slot %d", g, second.token, kept.slot)
+	}
+}
+
+// TestLeasesRunOnOverARestart checks that a stop neither ends a lease early nor keeps it for ever.
+func TestLeasesRunOnOverARestart(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	n := startOn(t, "127.0.0.1:0", data)
+	a := dial(t, n)
+	a.want("OK", "SEM.CREATE", "pool", 1)
+	began := time.Now()
+	old := a.acquire("pool", "HOLDER", "a", "LEASE", 1500)
+	kill(t, n)
+
+	n = startOn(t, n.Addr, data)
+	defer stop(t, n)
+	b := dial(t, n)
+	g := b.acquire("pool", "HOLDER", "b", "WAIT", 60000)
+	if took := time.Since(began); took < 1500*time.Millisecond {
+		t.Errorf("the next holder came after %v of a lease of 1.5s", took)
+	}
+	if g.token <= old.token {
+		t.Errorf("token: got %d, want more than %d", g.token, old.token)
+	}
+}
