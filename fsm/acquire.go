@@ -102,7 +102,7 @@ func (s *State) grantNow(m *sem, a *semaphore.Acquire) semaphore.Reply {
 
 // issue makes a grant: token, slots and lease, from now.
 func (s *State) issue(m *sem, g *grant, permits, length int64) {
-	g.slots = m.slots.take(permits, g.one[:0])
+	g.occupy(m.slots.take(permits, g.one[:0]))
 	s.date(m, g, length)
 	s.hold(m, g)
 	s.stats.Granted++

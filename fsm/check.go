@@ -157,7 +157,7 @@ func (m *sem) checkSlots() error {
 	var taken []semaphore.Range
 	quarantined := int64(0)
 	for _, g := range m.leases {
-		taken = append(taken, g.slots...)
+		taken = append(taken, g.slots()...)
 	}
 	if m.rec.quarantine != nil {
 		if m.rec.quarantine.Len() == 0 {

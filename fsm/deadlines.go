@@ -1,6 +1,10 @@
 package fsm
 
-import "github.com/semserver/semserver/semaphore"
+import (
+	"slices"
+
+	"github.com/semserver/semserver/semaphore"
+)
 
 // portion is how many leases, waits, grants and removals one entry processes of those that have
 // fallen due, and as many again of unfinished lines: an entry takes a few milliseconds at the most,
@@ -146,14 +150,14 @@ func (s *State) endGrant(m *sem, g *grant) {
 	rec.counters.heldTotal += g.end.since(g.granted)
 	s.stats.Expired++
 	if rec.settings.quarantine == 0 {
-		m.slots.put(g.slots)
+		m.slots.put(g.slots())
 		s.freed += g.permits()
 		return
 	}
 	if rec.quarantine == nil {
 		rec.quarantine = newQuarantine()
 	}
-	rec.quarantine.Set(parole{g.end.plus(rec.settings.quarantine), g.token, g.slots})
+	rec.quarantine.Set(parole{g.end.plus(rec.settings.quarantine), g.token, slices.Clone(g.slots())})
 	m.quarantined += g.permits()
 	s.stats.Quarantined += g.permits()
 	s.moves++
@@ -162,7 +166,7 @@ func (s *State) endGrant(m *sem, g *grant) {
 // undo takes back a grant as if it had not been made.
 func (s *State) undo(m *sem, g *grant) {
 	s.drop(m, g)
-	m.slots.put(g.slots)
+	m.slots.put(g.slots())
 	s.stats.GivenBack++
 	if g.waited {
 		s.write(m).counters.grantsWaited--

@@ -15,12 +15,12 @@ type grant struct {
 	text    string // the holder's id, then the label: one allocation for both
 	token   int64
 	granted Time
-	end     Time             // of the lease; never: it does not end
-	length  int64            // of the lease as last given, before MAXHOLD cut it; persist: for ever
-	undo    Time             // 0, or when it is given back because its node was lost before it was made
-	ticket  semaphore.Ticket // of the request that it answers; none once it was replayed or renewed
-	slots   []semaphore.Range
-	one     [1]semaphore.Range // where slots are stored in the common case
+	end     Time               // of the lease; never: it does not end
+	length  int64              // of the lease as last given, before MAXHOLD cut it; persist: for ever
+	undo    Time               // 0, or when it is given back because its node was lost before it was made
+	ticket  semaphore.Ticket   // of the request that it answers; none once it was replayed or renewed
+	one     [1]semaphore.Range // its slots, in the common case that they are one range
+	more    *[]semaphore.Range // its slots otherwise
 	at      int32              // in sem.leases
 	epoch   uint32
 	idSize  uint16
@@ -50,7 +50,25 @@ func (g *grant) before(other *grant) bool {
 
 func (g *grant) place() *int32 { return &g.at }
 
-func (g *grant) permits() int64 { return width(g.slots) }
+func (g *grant) permits() int64 { return width(g.slots()) }
+
+// slots are never changed once they are set: replies share them.
+func (g *grant) slots() []semaphore.Range {
+	if g.more != nil {
+		return *g.more
+	}
+	return g.one[:]
+}
+
+// occupy sets the slots.
+func (g *grant) occupy(slots []semaphore.Range) {
+	if len(slots) == 1 {
+		g.one[0] = slots[0]
+		return
+	}
+	many := slots
+	g.more = &many
+}
 
 // width is how many places ranges cover.
 func width(ranges []semaphore.Range) (n int64) {
@@ -63,10 +81,6 @@ func width(ranges []semaphore.Range) (n int64) {
 func (g *grant) copied(epoch uint32) *grant {
 	c := *g
 	c.epoch = epoch
-	if len(c.slots) == 1 {
-		c.one = [1]semaphore.Range{g.slots[0]}
-		c.slots = c.one[:]
-	}
 	return &c
 }
 
@@ -77,7 +91,7 @@ func (g *grant) told(now Time, ticket semaphore.Ticket, replayed bool) *semaphor
 		lease = duration(g.end.since(now))
 	}
 	return &semaphore.Grant{
-		Holder: g.holder(), Token: g.token, Slots: g.slots,
+		Holder: g.holder(), Token: g.token, Slots: g.slots(),
 		Lease: lease, Replayed: replayed, Ticket: ticket,
 	}
 }

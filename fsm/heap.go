@@ -69,13 +69,10 @@ func (h *heap[T]) down(at int) {
 	x := (*h)[at]
 	for {
 		child := 2*at + 1
-		if child >= len(*h) {
-			break
-		}
 		if child+1 < len(*h) && (*h)[child+1].before((*h)[child]) {
 			child++
 		}
-		if !(*h)[child].before(x) {
+		if child >= len(*h) || !(*h)[child].before(x) {
 			break
 		}
 		h.set(at, (*h)[child])

@@ -196,7 +196,7 @@ func (s *State) holders(m *sem, q semaphore.Holders) *semaphore.HolderPage {
 			return false
 		}
 		page.Rows = append(page.Rows, semaphore.HolderRow{
-			Holder: g.holder(), Token: g.token, Slot: g.slots[0].First, Permits: g.permits(),
+			Holder: g.holder(), Token: g.token, Slot: g.slots()[0].First, Permits: g.permits(),
 			Remaining: remaining(g.end, s.now), Held: duration(s.now.since(g.granted)), Client: g.label(),
 		})
 		return true

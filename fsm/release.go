@@ -12,7 +12,7 @@ func (s *State) release(q *semaphore.Release) semaphore.Reply {
 		return no()
 	}
 	s.drop(m, g)
-	m.slots.put(g.slots)
+	m.slots.put(g.slots())
 	rec := s.write(m)
 	rec.counters.releases++
 	rec.counters.heldTotal += s.now.since(g.granted)

@@ -176,7 +176,7 @@ func (s *State) restoreGrants(r *reader, m *sem, taken []semaphore.Range) []sema
 		}
 		before = g.token
 		s.hold(m, g)
-		taken = append(taken, g.slots...)
+		taken = append(taken, g.slots()...)
 	}
 	return taken
 }
@@ -187,7 +187,7 @@ func (r *reader) grant() *grant {
 	g.token, g.granted, g.end = r.natural(), r.moment(), r.moment()
 	g.length, g.undo = r.natural(), r.moment()
 	g.ticket, g.waited = r.ticket(), r.truth()
-	g.slots = r.ranges(g.one[:0])
+	g.occupy(r.ranges(nil))
 	return g
 }
 

@@ -171,7 +171,7 @@ func (e *encoder) grant(g *grant) {
 	e.svar(g.token, int64(g.granted), int64(g.end), g.length, int64(g.undo))
 	e.buf = appendTicket(e.buf, g.ticket)
 	e.buf = appendTruth(e.buf, g.waited)
-	e.ranges(g.slots)
+	e.ranges(g.slots())
 }
 
 func (e *encoder) waiter(w *waiter) {

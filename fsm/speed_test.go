@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -70,4 +72,72 @@ func BenchmarkAcquireAndRelease(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*batch), "ns/request")
+}
+
+// BenchmarkExpiry measures entries of a state in which 100,000 leases end in one instant, of one
+// semaphore and of as many: in all, and the slowest entry.
+func BenchmarkExpiry(b *testing.B) {
+	const leases = 100_000
+	for _, semaphores := range []int{1, leases} {
+		b.Run(fmt.Sprintf("semaphores=%d", semaphores), func(b *testing.B) {
+			slowest := time.Duration(0)
+			for b.Loop() {
+				b.StopTimer()
+				s := New()
+				var all []semaphore.Request
+				for i := range leases {
+					all = append(all, semaphore.Acquire{
+						Key: fmt.Sprintf("key-%d", i%semaphores), Holder: fmt.Sprintf("holder-%09d", i), Permits: 1,
+						Lease: time.Second, Create: true, Capacity: leases,
+					})
+				}
+				applyAll(b, s, 0, all...)
+				b.StartTimer()
+				for s.Stats().Holders > 0 {
+					began := time.Now()
+					applyAll(b, s, 2_000_000, semaphore.Release{})
+					slowest = max(slowest, time.Since(began))
+				}
+			}
+			b.ReportMetric(float64(slowest.Microseconds()), "slowest-µs/entry")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/leases, "ns/lease")
+		})
+	}
+}
+
+// BenchmarkSnapshot measures how long the state stands still for a snapshot of a million grants, and
+// how long the first changes behind it take.
+func BenchmarkSnapshot(b *testing.B) {
+	s := crowd(b, 1_000_000, time.Hour)
+	entry := entryOf(1, semaphore.Renew{Key: "k", Holder: "holder-000500000"})
+	for b.Loop() {
+		s.Snapshot().Release()
+		if _, err := s.Apply(entry, testTerm, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSnapshotWrite measures writing and restoring a million grants.
+func BenchmarkSnapshotWrite(b *testing.B) {
+	s := crowd(b, 1_000_000, time.Hour)
+	data := snapshotOf(b, s)
+	b.Run("write", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			sn := s.Snapshot()
+			if _, err := sn.WriteTo(io.Discard); err != nil {
+				b.Fatal(err)
+			}
+			sn.Release()
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := Restore(bytes.NewReader(data)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
