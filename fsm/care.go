@@ -69,6 +69,13 @@ func (s *State) resize(q *semaphore.Resize) semaphore.Reply {
 	if err != nil {
 		return refuse(err)
 	}
+	if changed.quarantine != m.rec.settings.quarantine {
+		// A lease that has ended is quarantined as was set when it ended. This one case knows no
+		// portion; it takes an operator's command in the midst of a backlog.
+		if s.catchUp(m); m.gone() {
+			return refuse(semaphore.ErrNoSemaphore)
+		}
+	}
 	rec := s.write(m)
 	before := rec.capacity
 	rec.capacity, rec.settings = q.Capacity, changed

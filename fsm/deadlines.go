@@ -97,6 +97,13 @@ func (s *State) settle(m *sem) {
 	}
 }
 
+// catchUp processes all that has fallen due of m, whatever the budget. Afterwards m may be gone.
+func (s *State) catchUp(m *sem) {
+	for !m.gone() && m.next <= s.now {
+		s.step(m)
+	}
+}
+
 // step processes the one thing of m that has been due for longest, and serves the line.
 func (s *State) step(m *sem) {
 	s.budget--

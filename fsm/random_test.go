@@ -19,6 +19,7 @@ type gambler struct {
 	grants []GiveBack // to be given back, perhaps
 	places []Leave    // to be left, perhaps
 	waits  bool       // draw requests that wait
+	stays  bool       // draw no IDLE
 }
 
 func (g *gambler) n(what string, low, high int) int     { return rapid.IntRange(low, high).Draw(g.T, what) }
@@ -40,7 +41,9 @@ func (g *gambler) settings() (s semaphore.Settings) {
 	draw("MAXLEASE", &s.MaxLease, ms(30), ms(80))
 	draw("MAXHOLD", &s.MaxHold, ms(70), ms(150))
 	draw("QUARANTINE", &s.Quarantine, ms(15), ms(40))
-	draw("IDLE", &s.Idle, ms(30), ms(300))
+	if !g.stays {
+		draw("IDLE", &s.Idle, ms(30), ms(300))
+	}
 	return s
 }
 
@@ -84,6 +87,14 @@ func (g *gambler) request() semaphore.Request {
 		return semaphore.Reconcile{Key: g.key()}
 	}
 	return semaphore.Delete{Key: g.key(), Force: g.chance("force", 50)}
+}
+
+func (g *gambler) limits() semaphore.Limits {
+	limits := smallLimits()
+	if g.stays {
+		limits.DefaultIdle = time.Hour
+	}
+	return limits
 }
 
 // note remembers tickets for later.
