@@ -1,8 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/semserver/semserver/semaphore"
@@ -34,13 +34,58 @@ const (
 	optForce
 )
 
-// optionWords are the options as they are written.
-var optionWords = [...]string{
-	optHolder: "HOLDER", optPermits: "PERMITS", optLease: "LEASE", optPersist: "PERSIST", optWait: "WAIT",
-	optCapacity: "CAPACITY", optLabel: "LABEL", optFresh: "FRESH", optSlots: "SLOTS", optToken: "TOKEN",
-	optMaxLease: "MAXLEASE", optMaxHold: "MAXHOLD", optQuarantine: "QUARANTINE", optIdle: "IDLE",
-	optMinToken: "MINTOKEN", optIfAbsent: "IFABSENT", optCursor: "CURSOR", optCount: "COUNT",
-	optMatch: "MATCH", optForce: "FORCE",
+// optionOf returns the option that is written like this, in any case.
+func optionOf(word []byte) (option, bool) {
+	switch strings.ToUpper(string(word)) {
+	case "HOLDER":
+		return optHolder, true
+	case "PERMITS":
+		return optPermits, true
+	case "LEASE":
+		return optLease, true
+	case "PERSIST":
+		return optPersist, true
+	case "WAIT":
+		return optWait, true
+	case "CAPACITY":
+		return optCapacity, true
+	case "LABEL":
+		return optLabel, true
+	case "FRESH":
+		return optFresh, true
+	case "SLOTS":
+		return optSlots, true
+	case "TOKEN":
+		return optToken, true
+	}
+	return settingOf(word)
+}
+
+// settingOf knows the rarer options.
+func settingOf(word []byte) (option, bool) {
+	switch strings.ToUpper(string(word)) {
+	case "MAXLEASE":
+		return optMaxLease, true
+	case "MAXHOLD":
+		return optMaxHold, true
+	case "QUARANTINE":
+		return optQuarantine, true
+	case "IDLE":
+		return optIdle, true
+	case "MINTOKEN":
+		return optMinToken, true
+	case "IFABSENT":
+		return optIfAbsent, true
+	case "CURSOR":
+		return optCursor, true
+	case "COUNT":
+		return optCount, true
+	case "MATCH":
+		return optMatch, true
+	case "FORCE":
+		return optForce, true
+	}
+	return 0, false
 }
 
 // options is a set of them.
@@ -72,17 +117,15 @@ func (a *arguments) option(allowed options) bool {
 		return false
 	}
 	word := a.take()
-	for i, name := range optionWords {
-		if len(name) != len(word) || !bytes.EqualFold(word, []byte(name)) || !allowed.has(option(i)) {
-			continue
-		}
-		if a.seen.has(option(i)) {
-			return a.fail("%s is given twice", name)
-		}
-		a.opt, a.seen = option(i), a.seen|1<<i
-		return true
+	o, known := optionOf(word)
+	if !known || !allowed.has(o) {
+		return a.fail("unknown option '%s'", printable(word))
 	}
-	return a.fail("unknown option '%s'", printable(word))
+	if a.seen.has(o) {
+		return a.fail("%s is given twice", strings.ToUpper(string(word)))
+	}
+	a.opt, a.seen = o, a.seen|1<<o
+	return true
 }
 
 // fail keeps the first mistake; it returns false for the convenience of option.
@@ -93,10 +136,10 @@ func (a *arguments) fail(format string, args ...any) bool {
 	return false
 }
 
-// exclude refuses two options that contradict each other.
-func (a *arguments) exclude(one, other option) {
-	if a.seen.has(one) && a.seen.has(other) {
-		a.fail("%s and %s exclude each other", optionWords[one], optionWords[other])
+// oneLease refuses two leases that contradict each other.
+func (a *arguments) oneLease() {
+	if a.seen.has(optLease) && a.seen.has(optPersist) {
+		a.fail("LEASE and PERSIST exclude each other")
 	}
 }
 

@@ -26,7 +26,6 @@ func clientCommands() []*command {
 		{name: "no-touch", usage: "switch", summary: "Accepted; nothing is ever touched.", run: runSwitch},
 		{name: "tracking", usage: "switch [option…]", summary: "Accepted; there is nothing to cache.", run: runSwitch},
 		{name: "reply", usage: "switch", summary: "Accepts ON alone: every request gets an answer.", run: runClientReply},
-		{name: "help", summary: "Lists these commands.", run: runClientHelp},
 	}
 }
 
@@ -272,18 +271,4 @@ func runClientReply(c *conn, args [][]byte) error {
 	}
 	c.out.ok()
 	return nil
-}
-
-func runClientHelp(c *conn, _ [][]byte) error {
-	c.help(c.server.table.byName["client"])
-	return nil
-}
-
-// help lists the subcommands of a command.
-func (c *conn) help(of *command) {
-	c.out.array(len(of.subs))
-	for _, s := range of.subs {
-		line := strings.TrimSpace(strings.ToUpper(of.name+" "+s.name) + " " + s.usage)
-		c.out.status(line + " - " + s.summary)
-	}
 }

@@ -42,19 +42,18 @@ const (
 	flagSubscribed // also on a connection that has subscribed
 )
 
-var flagWords = []struct {
-	flag flags
-	word string
-}{
-	{flagWrite, "write"}, {flagReadonly, "readonly"}, {flagBlocking, "blocking"}, {flagFast, "fast"},
-	{flagAdmin, "admin"}, {flagPubsub, "pubsub"}, {flagNoAuth, "no_auth"}, {flagNoMulti, "no_multi"},
-}
-
 func (f flags) has(x flags) bool { return f&x != 0 }
 
+// words are the flags that COMMAND INFO knows.
 func (f flags) words() []string {
 	var words []string
-	for _, w := range flagWords {
+	for _, w := range []struct {
+		flag flags
+		word string
+	}{
+		{flagWrite, "write"}, {flagReadonly, "readonly"}, {flagBlocking, "blocking"}, {flagFast, "fast"},
+		{flagAdmin, "admin"}, {flagPubsub, "pubsub"}, {flagNoAuth, "no_auth"}, {flagNoMulti, "no_multi"},
+	} {
 		if f.has(w.flag) {
 			words = append(words, w.word)
 		}
@@ -73,6 +72,7 @@ func (c *command) complete(words int) {
 	if c.run != nil {
 		c.arity = -1
 	}
+	c.subs = append(c.subs, &command{name: "help", summary: "Lists these commands.", run: runSubHelp})
 	c.byName = map[string]*command{}
 	for _, s := range c.subs {
 		s.group, s.flags, s.index = c.group, s.flags|c.flags, c.index
@@ -159,4 +159,15 @@ func errUnknown(args [][]byte) *semaphore.Error {
 // errUnknownSub is Redis's refusal of a subcommand that there is not.
 func errUnknownSub(c *command, name []byte) *semaphore.Error {
 	return semaphore.Errorf(semaphore.CodeInvalid, "unknown subcommand '%s'. Try %s HELP.", printable(name), strings.ToUpper(c.name))
+}
+
+// runSubHelp lists the subcommands of a command.
+func runSubHelp(c *conn, args [][]byte) error {
+	of := c.server.table.find(args[0])
+	c.out.array(len(of.subs))
+	for _, s := range of.subs {
+		line := strings.TrimSpace(strings.ToUpper(of.name+" "+s.name) + " " + s.usage)
+		c.out.status(line + " - " + s.summary)
+	}
+	return nil
 }

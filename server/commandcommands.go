@@ -14,7 +14,6 @@ func commandCommands() []*command {
 		{name: "info", usage: "[command-name…]", summary: "Describes commands for programs.", run: runCommandInfo},
 		{name: "docs", usage: "[command-name…]", summary: "Describes commands for people.", run: runCommandDocs},
 		{name: "getkeys", usage: "command [arg…]", summary: "Returns the keys in a command.", run: runCommandGetKeys},
-		{name: "help", summary: "Lists these commands.", run: runCommandHelp},
 	}
 }
 
@@ -29,11 +28,6 @@ func runCommand(c *conn, _ [][]byte) error {
 
 func runCommandCount(c *conn, _ [][]byte) error {
 	c.out.number(int64(len(c.server.table.all)))
-	return nil
-}
-
-func runCommandHelp(c *conn, _ [][]byte) error {
-	c.help(c.server.table.byName["command"])
 	return nil
 }
 

@@ -176,12 +176,14 @@ func (c *conn) carryOut() error {
 	for i := range c.run {
 		c.requests = append(c.requests, c.run[i].request)
 	}
+	w := c.mayWait()
+	defer c.waiting.Store(nil)
 	began := time.Now()
 	replies := c.server.backend.Do(c.requests)
 	for i, r := range replies {
 		q := &c.run[i]
-		if w, ok := r.Value.(*semaphore.Waiting); ok {
-			return c.await(*q, w, began)
+		if line, ok := r.Value.(*semaphore.Waiting); ok {
+			return c.await(*q, line, w, began)
 		}
 		c.server.metrics.decided(q.request, r)
 		c.out.answer(q, r)
@@ -311,5 +313,5 @@ func (c *conn) linger() {
 	if c.server.stopping() {
 		return
 	}
-	io.CopyN(io.Discard, c.net, bytes)
+	_, _ = io.CopyN(io.Discard, c.net, bytes) // whatever comes, it is closed next
 }

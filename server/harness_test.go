@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,43 +119,66 @@ func (c *client) want(want string) *client {
 	return c
 }
 
-// line reads one line, without its end.
-func (c *client) line() string {
-	c.t.Helper()
-	s, err := c.r.ReadString('\n')
-	if err != nil {
-		c.t.Fatalf("read: %v after %q", err, s)
-	}
-	return strings.TrimSuffix(s, "\r\n")
-}
-
 // reply reads one whole reply and returns its bytes.
 func (c *client) reply() string {
 	c.t.Helper()
-	head := c.line()
-	n := 0
-	fmt.Sscanf(head[1:], "%d", &n)
-	all := head + "\r\n"
-	switch head[0] {
+	all, err := readReply(c.r)
+	if err != nil {
+		c.t.Fatalf("read: %v after %q", err, all)
+	}
+	return all
+}
+
+// readReply reads one whole reply in either version of the protocol, and returns its bytes.
+func readReply(r *bufio.Reader) (string, error) {
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return head, err
+	}
+	kind, rest := head[0], strings.TrimSuffix(head[1:], "\r\n")
+	if strings.ContainsAny(rest, "\r\n") || !strings.HasSuffix(head, "\r\n") {
+		return head, fmt.Errorf("bad line %q", head)
+	}
+	if kind == '+' || kind == '-' || (kind == '_' && rest == "") {
+		return head, nil
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < -1 && kind != ':' {
+		return head, fmt.Errorf("bad head %q", head)
+	}
+	switch kind {
+	case ':':
+		return head, nil
 	case '$', '=':
-		if n < 0 {
-			return all
-		}
-		b := make([]byte, n+2)
-		if _, err := io.ReadFull(c.r, b); err != nil {
-			c.t.Fatalf("read: %v", err)
-		}
-		return all + string(b)
+		return readBulk(r, head, n)
 	case '%':
 		n *= 2
 	case '*', '~', '>':
 	default:
-		return all
+		return head, fmt.Errorf("bad head %q", head)
 	}
+	all := head
 	for range n {
-		all += c.reply()
+		part, err := readReply(r)
+		if all += part; err != nil {
+			return all, err
+		}
 	}
-	return all
+	return all, nil
+}
+
+func readBulk(r *bufio.Reader, head string, n int) (string, error) {
+	if n < 0 {
+		return head, nil
+	}
+	b := make([]byte, n+2)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return head, err
+	}
+	if string(b[n:]) != "\r\n" {
+		return head, fmt.Errorf("bulk ends with %q", b[n:])
+	}
+	return head + string(b), nil
 }
 
 // do sends a command and returns its reply.

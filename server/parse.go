@@ -67,7 +67,7 @@ func parseAcquire(r *rules, a *arguments) call {
 			c.slots = true
 		}
 	}
-	a.exclude(optLease, optPersist)
+	a.oneLease()
 	if a.seen.has(optPersist) && !a.seen.has(optHolder) {
 		a.fail("PERSIST needs a HOLDER: nobody could release the grant if its answer were lost")
 	}
@@ -145,7 +145,7 @@ func parseRenew(r *rules, a *arguments) call {
 			q.Token = readToken(a, "TOKEN")
 		}
 	}
-	a.exclude(optLease, optPersist)
+	a.oneLease()
 	return call{request: q}
 }
 

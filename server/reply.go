@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"time"
 
 	"github.com/semserver/semserver/semaphore"
@@ -40,7 +41,8 @@ func (o *output) answer(c *call, r semaphore.Reply) {
 // asError turns any error into one that has a code. An error without one comes from a defect, and
 // nothing is known about its outcome.
 func asError(err error) *semaphore.Error {
-	if e, ok := err.(*semaphore.Error); ok {
+	var e *semaphore.Error
+	if errors.As(err, &e) {
 		return e
 	}
 	return semaphore.Errorf(semaphore.CodeUncertain, "internal error: %v", err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/semserver/semserver/semaphore"
@@ -63,6 +64,9 @@ func runHelp(c *conn, _ [][]byte) error {
 			lines = append(lines, strings.TrimSpace(name+" "+cmd.usage)+" - "+cmd.summary)
 		}
 		for _, s := range cmd.subs {
+			if s.name == "help" {
+				continue
+			}
 			lines = append(lines, strings.TrimSpace(name+" "+strings.ToUpper(s.name)+" "+s.usage)+" - "+s.summary)
 		}
 	}
@@ -118,7 +122,8 @@ func runNoPeers(c *conn, _ [][]byte) error {
 
 // asRefusal words an error of an operation that did not change any semaphore.
 func asRefusal(err error) *semaphore.Error {
-	if e, ok := err.(*semaphore.Error); ok {
+	var e *semaphore.Error
+	if errors.As(err, &e) {
 		return e
 	}
 	return semaphore.Errorf(semaphore.CodeInvalid, "%v", err)

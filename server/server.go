@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -142,12 +143,13 @@ func (s *Server) turnAway(c net.Conn, why *semaphore.Error) {
 	s.metrics.turnedAway.Inc()
 	if beneath(c) == c {
 		c.SetWriteDeadline(time.Now().Add(refusalPatience))
-		c.Write([]byte("-" + why.Error() + "\r\n"))
+		_, _ = io.WriteString(c, "-"+why.Error()+"\r\n") // it is closed either way
 	}
 	c.Close()
 }
 
-// ServeConn serves one connection and returns when it has ended.
+// ServeConn serves one connection, whatever the limits on connections say, and returns when it has
+// ended.
 func (s *Server) ServeConn(c net.Conn) {
 	client := s.newConn(c)
 	if !s.register(client) {

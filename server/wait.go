@@ -17,6 +17,18 @@ type wait struct {
 	unblock chan semaphore.Reply // what to answer if it leaves the line without a grant
 }
 
+// mayWait makes the last request of the run interruptible if it may come to stand in line. That is
+// before it does, so that whoever sees it in line can interrupt it.
+func (c *conn) mayWait() *wait {
+	a, ok := c.run[len(c.run)-1].request.(semaphore.Acquire)
+	if !ok || a.Wait == 0 {
+		return nil
+	}
+	w := &wait{unblock: make(chan semaphore.Reply, 1)}
+	c.waiting.Store(w)
+	return w
+}
+
 // interrupt asks the command to leave the line. It returns false where that was asked before.
 func (w *wait) interrupt(instead semaphore.Reply) bool {
 	select {
@@ -29,9 +41,9 @@ func (w *wait) interrupt(instead semaphore.Reply) bool {
 
 // await answers an Acquire that stands in line when its turn has come, its wait has ended, the client
 // hangs up, somebody unblocks it, or the server stops.
-func (c *conn) await(q call, line *semaphore.Waiting, began time.Time) error {
+func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) error {
 	metrics := c.server.metrics
-	r, err := c.outcome(line)
+	r, err := c.outcome(line, w)
 	metrics.waited(r, time.Since(began))
 	if err == nil && c.gone == nil {
 		c.out.answer(&q, r)
@@ -50,7 +62,7 @@ func (c *conn) await(q call, line *semaphore.Waiting, began time.Time) error {
 
 // outcome waits until the request has left the line, in whichever way. It returns an error if what
 // came before could not be written.
-func (c *conn) outcome(line *semaphore.Waiting) (semaphore.Reply, error) {
+func (c *conn) outcome(line *semaphore.Waiting, w *wait) (semaphore.Reply, error) {
 	select {
 	case r := <-line.Done:
 		c.run, c.requests = c.run[:0], c.requests[:0]
@@ -62,14 +74,11 @@ func (c *conn) outcome(line *semaphore.Waiting) (semaphore.Reply, error) {
 		return leave(line), err
 	}
 	c.rest()
-	w := &wait{unblock: make(chan semaphore.Reply, 1)}
-	c.waiting.Store(w)
 	c.server.metrics.waiting.Inc()
 	watch := c.watch()
 	r := c.line(line, w, watch)
 	c.gone = watch.stop()
 	c.server.metrics.waiting.Dec()
-	c.waiting.Store(nil)
 	return r, nil
 }
 
