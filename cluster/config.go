@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+// Config is how a node is opened. DefaultConfig fills in everything but DataDir, Logger and Metrics.
+type Config struct {
+	DataDir  string // made if it does not exist
+	NodeID   string // a label for people; Raft's own id is made at random and kept in DataDir
+	LogStore string // LogStoreWAL or LogStoreBoltDB; fixed once DataDir is in use
+
+	Limits semaphore.Limits
+	// Hold is how long a request without WAIT is kept while it cannot be decided.
+	Hold time.Duration
+	// WaiterGrace is how long a waiter keeps its place after the node it came through was lost.
+	WaiterGrace time.Duration
+	// SnapshotBytes is how much log is written before a snapshot is taken and the log is cut.
+	SnapshotBytes int64
+
+	Clock   Clock
+	Logger  *slog.Logger
+	Metrics *Metrics
+}
+
+// DefaultConfig is the configuration of a node without flags.
+func DefaultConfig() Config {
+	return Config{
+		NodeID:        "semserver",
+		LogStore:      LogStoreWAL,
+		Limits:        semaphore.DefaultLimits(),
+		Hold:          5 * time.Second,
+		WaiterGrace:   5 * time.Second,
+		SnapshotBytes: 64 << 20,
+		Clock:         SystemClock(),
+	}
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.DataDir == "":
+		return fmt.Errorf("no data directory")
+	case c.LogStore != LogStoreWAL && c.LogStore != LogStoreBoltDB:
+		return fmt.Errorf("unknown log store %q: %s or %s", c.LogStore, LogStoreWAL, LogStoreBoltDB)
+	case c.Hold <= 0:
+		return fmt.Errorf("hold must be longer than 0")
+	case c.WaiterGrace <= 0:
+		return fmt.Errorf("waiter grace must be longer than 0")
+	case c.SnapshotBytes <= 0:
+		return fmt.Errorf("snapshot bytes must be more than 0")
+	}
+	return nil
+}

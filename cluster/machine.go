@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/semserver/semserver/fsm"
+	"github.com/semserver/semserver/semaphore"
+)
+
+// machine is the state machine as Raft drives it. Raft calls Apply, Restore and Snapshot from one
+// goroutine; what others may see of the state is published after each entry.
+type machine struct {
+	incarnation uint64
+	clock       Clock
+	queue       *queue
+	waits       *waits
+	metrics     *Metrics
+	opened      func(leadership) // this node's own Open took effect
+	deposed     func(term uint64)
+	progress    func() // something was applied: there may be room in flight, or a deadline moved
+
+	state *fsm.State
+	// last is the state machine's clock and the moment at which this node applied the entry that set
+	// it. The two are set together: whoever replays a log or installs a snapshot has seen no time pass.
+	last reading
+
+	published atomic.Pointer[view]
+	logged    atomic.Int64 // bytes of entries applied since the last snapshot was begun
+}
+
+// view is what the rest of the node may know of the state machine.
+type view struct {
+	clock fsm.Time
+	next  fsm.Time // when something falls due
+	due   bool     // whether anything ever does
+	stats fsm.Stats
+}
+
+// verdict is what Raft's future carries back to the proposer.
+type verdict struct{ void bool }
+
+func (m *machine) start() {
+	m.state = fsm.New()
+	m.last = reading{clock: m.state.Now(), seen: m.clock.Monotonic()}
+	m.publish()
+}
+
+// Apply implements raft.FSM.
+func (m *machine) Apply(l *raft.Log) any {
+	return m.apply(l.Data, l.Term)
+}
+
+// ApplyBatch implements raft.BatchingFSM. Raft hands over changes of configuration as well; they are
+// not ours.
+func (m *machine) ApplyBatch(logs []*raft.Log) []any {
+	results := make([]any, len(logs))
+	for i, l := range logs {
+		if l.Type == raft.LogCommand {
+			results[i] = m.apply(l.Data, l.Term)
+		}
+	}
+	return results
+}
+
+func (m *machine) apply(data []byte, term uint64) verdict {
+	before := m.last
+	out, err := m.state.Apply(data, term, m.wanted)
+	if err != nil {
+		// To go on would be to diverge from the nodes that can read the entry.
+		panic(fmt.Sprintf("cluster: entry of term %d cannot be applied: %v", term, err))
+	}
+	now := m.clock.Monotonic()
+	m.logged.Add(int64(len(data)))
+	switch {
+	case out.Void:
+		m.metrics.voids.Inc()
+	case out.Open != nil:
+		m.open(*out.Open, before, now)
+	default:
+		m.last = reading{clock: m.state.Now(), seen: now}
+	}
+	m.publish()
+	m.deliver(out, now)
+	m.progress()
+	return verdict{void: out.Void}
+}
+
+func (m *machine) wanted(incarnation uint64) bool { return incarnation == m.incarnation }
+
+// open starts this node's leadership, or ends it when the Open is another node's.
+func (m *machine) open(o fsm.Open, before reading, now time.Duration) {
+	m.queue.opened(o.Term, now)
+	if o.Incarnation != m.incarnation {
+		m.deposed(o.Term)
+		return
+	}
+	lost := slices.DeleteFunc(m.state.Waiting(), m.wanted)
+	m.opened(leadership{term: o.Term, base: reading{clock: before.at(now), seen: now}, lost: lost})
+}
+
+// deliver tells this node's clients what became of their requests. Only here are requests answered:
+// an entry's outcome is what the log says, whatever Raft's future says.
+func (m *machine) deliver(out fsm.Outcome, now time.Duration) {
+	for _, s := range out.Sections {
+		f := m.queue.applied(s.First)
+		if f == nil {
+			continue // proposed before this process began
+		}
+		m.metrics.commit.Observe((now - f.born).Seconds())
+		m.answer(f, s.Replies, now)
+	}
+	for _, e := range out.Events {
+		m.waits.end(e)
+	}
+}
+
+func (m *machine) answer(f *flight, replies []semaphore.Reply, now time.Duration) {
+	number := f.first
+	for _, r := range f.runs {
+		n := len(r.requests)
+		r.replies, replies = replies[:n:n], replies[n:]
+		last := &r.replies[n-1]
+		_, inLine := last.Value.(fsm.InLine)
+		if inLine && r.state.Load() == pending {
+			a := r.requests[n-1].(semaphore.Acquire)
+			t := semaphore.Ticket{Incarnation: m.incarnation, Number: number + uint64(n) - 1}
+			last.Value = m.waits.join(t, a, r.arrived+a.Wait-now)
+		}
+		if !r.settle(answered) && r.state.Load() == abandoned {
+			m.cleanUp(r, number)
+		}
+		number += uint64(n)
+	}
+}
+
+// cleanUp looks after the outcome of requests whose client was told that it is not known: what the
+// client does not repeat within the grace is given back.
+func (m *machine) cleanUp(r *run, first uint64) {
+	for i, reply := range r.replies {
+		switch v := reply.Value.(type) {
+		case *semaphore.Grant:
+			if !v.Replayed {
+				m.waits.later(giveBack(r.requests[i].Semaphore(), v))
+			}
+		case fsm.InLine:
+			t := semaphore.Ticket{Incarnation: m.incarnation, Number: first + uint64(i)}
+			m.waits.joinDeaf(t, r.requests[i].(semaphore.Acquire))
+		case *semaphore.Waiting: // the client gave up in the moment in which it joined the line
+			t := semaphore.Ticket{Incarnation: m.incarnation, Number: first + uint64(i)}
+			m.waits.forsake(t, r.requests[i].(semaphore.Acquire), v.Done)
+		}
+	}
+}
+
+func (m *machine) publish() {
+	next, due := m.state.Next()
+	m.published.Store(&view{clock: m.state.Now(), next: next, due: due, stats: m.state.Stats()})
+}
+
+// Snapshot implements raft.FSM. It returns at once; writing runs beside Apply.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	m.logged.Store(0)
+	return snapshot{m.state.Snapshot(), m.metrics}, nil
+}
+
+// Restore implements raft.FSM.
+func (m *machine) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	state, err := fsm.Restore(r)
+	if err != nil {
+		return fmt.Errorf("restore snapshot: %w", err)
+	}
+	m.state = state
+	m.last = reading{clock: state.Now(), seen: m.clock.Monotonic()}
+	m.publish()
+	return nil
+}
+
+type snapshot struct {
+	*fsm.Snapshot
+	metrics *Metrics
+}
+
+// Persist implements raft.FSMSnapshot.
+func (s snapshot) Persist(sink raft.SnapshotSink) error {
+	began := time.Now()
+	size, err := s.WriteTo(sink)
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", joinCancel(err, sink))
+	}
+	s.metrics.snapshotSeconds.Observe(time.Since(began).Seconds())
+	s.metrics.snapshotBytes.Set(float64(size))
+	return sink.Close()
+}
+
+func joinCancel(err error, sink raft.SnapshotSink) error {
+	if cancelErr := sink.Cancel(); cancelErr != nil {
+		return fmt.Errorf("%w; cancel: %w", err, cancelErr)
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+const (
+	// soloTimeout is the election timeout of a cluster of one: there is nobody to wait for.
+	soloTimeout = 50 * time.Millisecond
+	// sweepEvery is how often the node looks for callers who have waited long enough.
+	sweepEvery = 50 * time.Millisecond
+	// maxAppendEntries is how many entries go to a follower at once.
+	maxAppendEntries = 1024
+	// trailingEntries are kept behind a snapshot, for followers that are a little behind.
+	trailingEntries = 512
+	// drainTimeout is how long Close waits for what is in flight.
+	drainTimeout = 2 * time.Second
+)
+
+// Node is one member of a cluster. It implements semaphore.Backend.
+type Node struct {
+	cfg      Config
+	id       identity
+	stores   *stores
+	raft     *raft.Raft
+	machine  *machine
+	queue    *queue
+	waits    *waits
+	proposer *proposer
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+var _ semaphore.Backend = (*Node)(nil)
+
+// Open starts a node on its data directory. The node is at once ready to be asked; it holds requests
+// until it can decide them. The caller owns it and calls Close.
+func Open(cfg Config) (*Node, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
+	if err != nil {
+		return nil, err
+	}
+	stores, err := openStores(cfg.DataDir, cfg.LogStore, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	n := assemble(cfg, id, stores)
+	if err := n.startRaft(); err != nil {
+		return nil, errors.Join(err, stores.close())
+	}
+	n.start()
+	return n, nil
+}
+
+// assemble connects the parts of a node; nothing runs yet.
+func assemble(cfg Config, id identity, stores *stores) *Node {
+	n := &Node{cfg: cfg, id: id, stores: stores}
+	n.queue = newQueue(newIncarnation(), cfg.Limits)
+	n.waits = newWaits(n.submit, cfg.WaiterGrace)
+	n.proposer = &proposer{
+		clock: cfg.Clock, queue: n.queue, grace: cfg.WaiterGrace, enqueue: cfg.Hold,
+		metrics: cfg.Metrics, log: cfg.Logger, wake: make(chan struct{}, 1),
+	}
+	n.machine = &machine{
+		incarnation: n.queue.incarnation, clock: cfg.Clock, queue: n.queue, waits: n.waits, metrics: cfg.Metrics,
+		opened: n.proposer.opened, deposed: n.proposer.deposed, progress: n.proposer.nudge,
+	}
+	n.proposer.view = n.machine.published.Load
+	n.machine.start()
+	return n
+}
+
+// startRaft starts Raft on the stores, and forms a cluster of one where they are empty.
+func (n *Node) startRaft() error {
+	cfg := raft.DefaultConfig()
+	cfg.LocalID = raft.ServerID(n.id.ID)
+	cfg.Logger = raftLogger(n.cfg.Logger)
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = soloTimeout, soloTimeout, soloTimeout
+	cfg.CommitTimeout = soloTimeout / 2
+	cfg.MaxAppendEntries = maxAppendEntries
+	cfg.TrailingLogs = trailingEntries
+	cfg.NoSnapshotRestoreOnStart = false
+	cfg.NoLegacyTelemetry = true
+
+	// Without peers nothing listens. This transport has no heartbeat fast path either: heartbeats
+	// that overtake entries can make logs diverge (hashicorp/raft#695).
+	_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
+	existing, err := raft.HasExistingState(n.stores.log, n.stores.stable, n.stores.snapshots)
+	if err != nil {
+		return fmt.Errorf("look for existing state: %w", err)
+	}
+	if !existing {
+		members := raft.Configuration{Servers: []raft.Server{{ID: cfg.LocalID, Address: transport.LocalAddr()}}}
+		if err := raft.BootstrapCluster(cfg, n.stores.log, n.stores.stable, n.stores.snapshots, transport, members); err != nil {
+			return fmt.Errorf("form a cluster of one: %w", err)
+		}
+	}
+	n.raft, err = raft.NewRaft(cfg, n.machine, n.stores.log, n.stores.stable, n.stores.snapshots, transport)
+	if err != nil {
+		return fmt.Errorf("start raft: %w", err)
+	}
+	n.proposer.raft = n.raft
+	return nil
+}
+
+func (n *Node) start() {
+	var ctx context.Context
+	ctx, n.cancel = context.WithCancel(context.Background())
+	n.wg.Go(func() { n.proposer.run(ctx) })
+	n.wg.Go(func() { n.sweep(ctx) })
+	n.wg.Go(func() { n.snapshots(ctx) })
+	n.cfg.Metrics.watch(n)
+}
+
+// Do implements semaphore.Backend.
+func (n *Node) Do(requests []semaphore.Request) []semaphore.Reply {
+	r := newRun(requests, n.cfg.Clock.Monotonic())
+	if !n.queue.add(r) {
+		return failures(requests, stopped)
+	}
+	n.proposer.nudge()
+	<-r.settled
+	if r.state.Load() == abandoned {
+		n.cfg.Metrics.uncertain.Inc()
+		return failures(requests, r.failure)
+	}
+	return r.replies
+}
+
+// GiveBack implements semaphore.Backend.
+func (n *Node) GiveBack(key string, g *semaphore.Grant) { n.submit(giveBack(key, g)) }
+
+// submit queues a request of the node's own; nobody waits for its reply.
+func (n *Node) submit(request semaphore.Request) {
+	r := newRun([]semaphore.Request{request}, n.cfg.Clock.Monotonic())
+	r.state.Store(internal)
+	if n.queue.add(r) {
+		n.proposer.nudge()
+	}
+}
+
+// sweep answers callers who have waited long enough for a decision.
+func (n *Node) sweep(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			n.queue.expire(n.cfg.Clock.Monotonic(), n.cfg.Hold)
+		}
+	}
+}
+
+// Ready returns nil when the node can decide requests, else why not.
+func (n *Node) Ready() error {
+	if n.proposer.leading() == nil {
+		return semaphore.ErrDown
+	}
+	return nil
+}
+
+// Close stops the node: what is in flight is given a moment to land, then callers are answered and
+// everything is closed. Close returns when the last goroutine has ended.
+func (n *Node) Close() error {
+	n.patiently(n.queue.drained)
+	n.queue.close()
+	n.waits.close()
+	n.cancel()
+	n.wg.Wait()
+	n.patiently(n.proposer.answered)
+	err := n.raft.Shutdown().Error()
+	n.patiently(n.proposer.answered)
+	return errors.Join(err, n.stores.close())
+}
+
+// patiently waits for a condition, but not for ever.
+func (n *Node) patiently(done func() bool) {
+	for deadline := time.Now().Add(drainTimeout); !done() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}

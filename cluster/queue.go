@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semserver/semserver/fsm"
+	"github.com/semserver/semserver/semaphore"
+)
+
+// Caps on one entry. A run is never split, so one run that is larger than the bytes still goes alone.
+const (
+	maxEntryRequests = 2 * semaphore.MaxRun
+	maxEntryBytes    = 256 << 10
+	// maxInFlight entries are in the log but not applied yet. Two keep the disk busy while the last
+	// one is applied; more would only make smaller batches.
+	maxInFlight = 2
+)
+
+// flight is an entry on its way through the log, with the runs whose requests it carries.
+type flight struct {
+	term  uint64 // of the leadership that proposed it
+	first uint64 // ticket number of its first request
+	runs  []*run
+	born  time.Duration
+	idle  bool // it no longer counts as in flight: its outcome is unknown until the log tells
+}
+
+// queue holds the runs that wait to be proposed and the flights that wait to be applied.
+//
+// A run goes queue -> flight -> answered. It goes back from flight to queue when it is certain that
+// the entry was not applied: Raft refused it, the state machine voided it, or the Open of a later
+// term was applied without it.
+type queue struct {
+	incarnation uint64
+	limits      semaphore.Limits
+
+	mu      sync.Mutex
+	runs    []*run // oldest first
+	flights map[uint64]*flight
+	number  uint64 // ticket number used last
+	flying  int
+	closed  bool
+	size    int // requests in runs
+}
+
+func newQueue(incarnation uint64, limits semaphore.Limits) *queue {
+	return &queue{incarnation: incarnation, limits: limits, flights: make(map[uint64]*flight)}
+}
+
+// add puts a run at the end. It reports false when the queue is closed.
+func (q *queue) add(r *run) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.runs = append(q.runs, r)
+	q.size += len(r.requests)
+	return true
+}
+
+// take fills an entry with the oldest runs and registers its flight. It returns nil when too much is
+// in flight, or when there is nothing to carry and bare is false. A bare entry only moves the clock.
+func (q *queue) take(b *fsm.Builder, term uint64, now time.Duration, bare bool) *flight {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.flying >= maxInFlight || len(q.runs) == 0 && !bare {
+		return nil
+	}
+	f := &flight{term: term, first: q.number + 1, born: now}
+	count := 0
+	for len(q.runs) > 0 {
+		r := q.runs[0]
+		if count > 0 && (count+len(r.requests) > maxEntryRequests || b.Len()+len(r.encoded) > maxEntryBytes) {
+			break
+		}
+		if count == 0 {
+			b.Section(q.incarnation, f.first, q.limits)
+		}
+		q.drop(r)
+		r.proposed = true
+		b.Add(r.encoded, len(r.requests))
+		count += len(r.requests)
+		f.runs = append(f.runs, r)
+	}
+	q.number += uint64(max(1, count)) // a bare entry needs a key among the flights, too
+	q.flights[f.first] = f
+	q.flying++
+	return f
+}
+
+// drop removes the run at the head.
+func (q *queue) drop(r *run) {
+	q.runs[0] = nil
+	q.runs = q.runs[1:]
+	q.size -= len(r.requests)
+}
+
+// applied removes the flight that began with this ticket: its outcome is known. It returns nil for
+// an entry that this queue does not know.
+func (q *queue) applied(first uint64) *flight {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f := q.flights[first]
+	q.remove(f)
+	return f
+}
+
+func (q *queue) remove(f *flight) {
+	if f == nil || q.flights[f.first] != f {
+		return
+	}
+	delete(q.flights, f.first)
+	if !f.idle {
+		q.flying--
+	}
+}
+
+// landed removes a flight that was applied, where the state machine had nobody to answer: a bare one.
+func (q *queue) landed(f *flight) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.remove(f)
+}
+
+// unresolved says that Raft cannot tell what became of the entry. The log will.
+func (q *queue) unresolved(f *flight) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.flights[f.first] == f && !f.idle {
+		f.idle = true
+		q.flying--
+	}
+}
+
+// again queues the runs of a flight that was certainly not applied, before all that came later.
+func (q *queue) again(f *flight, now time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.flights[f.first] == f {
+		q.remove(f)
+		q.requeue(f.runs, now)
+	}
+}
+
+// opened queues again what was proposed under earlier terms and has not been applied: behind the
+// Open of a later term it cannot be any more.
+func (q *queue) opened(term uint64, now time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var stale []*run
+	for _, f := range q.flights {
+		if f.term < term {
+			q.remove(f)
+			stale = append(stale, f.runs...)
+		}
+	}
+	q.requeue(stale, now)
+}
+
+func (q *queue) requeue(runs []*run, now time.Duration) {
+	for _, r := range runs {
+		switch r.state.Load() {
+		case pending, internal:
+			r.proposed = false
+			r.encode(now)
+			q.runs = append(q.runs, r)
+			q.size += len(r.requests)
+		}
+	}
+	slices.SortStableFunc(q.runs, func(a, b *run) int { return int(a.arrived - b.arrived) })
+}
+
+// expire tells callers who have waited long enough that their requests could not be decided: what
+// was never proposed, or is certain not to have been applied, is dropped; what is in flight is unknown.
+func (q *queue) expire(now, hold time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.runs = slices.DeleteFunc(q.runs, func(r *run) bool {
+		if r.state.Load() != pending || now < r.deadline(hold) {
+			return false
+		}
+		q.size -= len(r.requests)
+		r.abandon(notApplied)
+		return true
+	})
+	for _, f := range q.flights {
+		for _, r := range f.runs {
+			if r.state.Load() == pending && now >= r.deadline(hold) {
+				r.abandon(unknown)
+			}
+		}
+	}
+}
+
+// close refuses further runs. Those that were not proposed are answered ErrShutdown, those in flight
+// Uncertain.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, r := range q.runs {
+		r.abandon(stopped)
+	}
+	q.runs, q.size = nil, 0
+	for _, f := range q.flights {
+		for _, r := range f.runs {
+			r.abandon(unknown)
+		}
+	}
+}
+
+// drained reports whether nothing is queued or in flight.
+func (q *queue) drained() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.runs) == 0 && q.flying == 0
+}
+
+// lengths returns how many requests wait to be proposed and how many entries are in flight.
+func (q *queue) lengths() (queued, flying int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.size, q.flying
+}

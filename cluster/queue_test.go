@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semserver/semserver/fsm"
+	"github.com/semserver/semserver/semaphore"
+)
+
+func queueOf(t *testing.T, runs ...*run) *queue {
+	t.Helper()
+	q := newQueue(7, semaphore.DefaultLimits())
+	for _, r := range runs {
+		if !q.add(r) {
+			t.Fatal("the queue refuses a run")
+		}
+	}
+	return q
+}
+
+func runOf(count int, arrived time.Duration) *run {
+	var requests []semaphore.Request
+	for i := range count {
+		requests = append(requests, semaphore.Release{Key: "k", Holder: fmt.Sprint(i)})
+	}
+	return newRun(requests, arrived)
+}
+
+func take(q *queue) *flight { return q.take(fsm.NewBuilder(1), 1, 0, false) }
+
+func TestEntryCarriesWholeRunsUpToItsCap(t *testing.T) {
+	q := queueOf(t, runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun-1, 1), runOf(2, 2), runOf(1, 3))
+	first, second := take(q), take(q)
+	if got := len(first.runs); got != 2 {
+		t.Errorf("the first entry carries %d runs, want 2: a third would be %d requests too many", got, 1)
+	}
+	if got := len(second.runs); got != 2 {
+		t.Errorf("the second entry carries %d runs, want 2", got)
+	}
+	if want := first.first + 2*semaphore.MaxRun - 1; second.first != want {
+		t.Errorf("tickets of the second entry begin at %d, want %d", second.first, want)
+	}
+}
+
+func TestNoMoreEntriesInFlightThanAllowed(t *testing.T) {
+	q := queueOf(t, runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 0), runOf(1, 0))
+	first := take(q)
+	take(q)
+	if f := take(q); f != nil {
+		t.Fatal("a third entry was taken while two are in flight")
+	}
+	q.applied(first.first)
+	if f := take(q); f == nil {
+		t.Error("nothing was taken although one entry has landed")
+	}
+}
+
+func TestLaterOpenQueuesAgainWhatWasNotApplied(t *testing.T) {
+	q := queueOf(t, runOf(1, 1), runOf(1, 2))
+	old := take(q)
+	young := runOf(1, 3)
+	q.add(young)
+	q.unresolved(old)
+	if _, flying := q.lengths(); flying != 0 {
+		t.Errorf("%d entries in flight, want 0: an unresolved one does not count", flying)
+	}
+	q.opened(2, 10)
+	f := take(q)
+	if len(f.runs) != 3 || f.runs[0] != old.runs[0] || f.runs[1] != old.runs[1] || f.runs[2] != young {
+		t.Errorf("taken again: %d runs, want the two of the lost entry before the younger one", len(f.runs))
+	}
+	if q.applied(old.first) != nil {
+		t.Error("the lost entry is still known")
+	}
+}
+
+func TestRunProposedAgainWaitsOnlyForWhatIsLeft(t *testing.T) {
+	wait := newRun([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "h", Permits: 1, Wait: 3 * time.Second}}, time.Second)
+	q := queueOf(t, wait)
+	q.again(take(q), 2*time.Second)
+	want := fsm.AppendRequest(nil, semaphore.Acquire{Key: "k", Holder: "h", Permits: 1, Wait: 2 * time.Second})
+	if string(wait.encoded) != string(want) {
+		t.Errorf("proposed again as %q, want %q", wait.encoded, want)
+	}
+}
+
+func TestCallersAreToldInTime(t *testing.T) {
+	const hold = 5 * time.Second
+	waiting := []semaphore.Request{semaphore.Acquire{Key: "k", Holder: "h", Permits: 1, Wait: time.Second}}
+	for _, c := range []struct {
+		name     string
+		requests []semaphore.Request
+		proposed bool
+		by       time.Duration
+		want     error
+	}{
+		{"never proposed", runOf(1, 0).requests, false, hold, semaphore.ErrDown},
+		{"in flight", runOf(1, 0).requests, true, hold, semaphore.Uncertain("0")},
+		{"never proposed, with WAIT", waiting, false, 2 * time.Second, semaphore.ErrDown},
+		{"in flight, with WAIT", waiting, true, 2 * time.Second, semaphore.Uncertain("h")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRun(c.requests, 0)
+			q := queueOf(t, r)
+			if c.proposed {
+				take(q)
+			}
+			q.expire(c.by-200*time.Millisecond, hold)
+			if got := r.state.Load(); got != pending {
+				t.Fatalf("state %d before its time, want pending", got)
+			}
+			q.expire(c.by, hold)
+			<-r.settled
+			replies := failures(c.requests, r.failure)
+			if got := replies[0].Err; got.Error() != c.want.Error() {
+				t.Errorf("told %q, want %q", got, c.want)
+			}
+			if !c.proposed && take(q) != nil {
+				t.Error("what was said to be not applied is proposed after all")
+			}
+		})
+	}
+}
+
+func TestClosedQueueRefusesAndAnswers(t *testing.T) {
+	flying, waiting := runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 1)
+	q := queueOf(t, flying, runOf(semaphore.MaxRun, 0), waiting)
+	take(q)
+	q.close()
+	<-flying.settled
+	<-waiting.settled
+	if flying.failure != unknown || waiting.failure != stopped {
+		t.Errorf("in flight %v, waiting %v; want unknown and stopped", flying.failure, waiting.failure)
+	}
+	if q.add(runOf(1, 2)) {
+		t.Error("a closed queue accepts a run")
+	}
+}

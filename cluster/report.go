@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/raft"
+)
+
+// Figure is one line of a report.
+type Figure struct{ Name, Value string }
+
+// Report says how the node stands, for the Raft section of INFO.
+func (n *Node) Report() []Figure {
+	stats := n.machine.published.Load().stats
+	address, leader := n.raft.LeaderWithID()
+	queued, flying := n.queue.lengths()
+	return []Figure{
+		{"raft_role", strings.ToLower(n.raft.State().String())},
+		{"raft_leader", string(address)},
+		{"raft_leader_id", string(leader)},
+		{"raft_node_id", n.id.ID},
+		{"raft_node_label", n.cfg.NodeID},
+		{"raft_term", strconv.FormatUint(n.raft.CurrentTerm(), 10)},
+		{"raft_commit_index", strconv.FormatUint(n.raft.CommitIndex(), 10)},
+		{"raft_applied_index", strconv.FormatUint(n.raft.AppliedIndex(), 10)},
+		{"raft_last_index", strconv.FormatUint(n.raft.LastIndex(), 10)},
+		{"raft_peers", strconv.Itoa(n.peers())},
+		{"raft_log_store", n.cfg.LogStore},
+		{"raft_entries_in_flight", strconv.Itoa(flying)},
+		{"raft_requests_queued", strconv.Itoa(queued)},
+		{"raft_semaphores", strconv.FormatInt(stats.Semaphores, 10)},
+		{"raft_holders", strconv.FormatInt(stats.Holders, 10)},
+		{"raft_waiters", strconv.FormatInt(stats.Waiters, 10)},
+	}
+}
+
+// peers returns how many other members the cluster has.
+func (n *Node) peers() int {
+	future := n.raft.GetConfiguration()
+	if future.Error() != nil {
+		return 0
+	}
+	return max(0, len(future.Configuration().Servers)-1)
+}
+
+// Member is one node of the cluster.
+type Member struct {
+	ID, Label, Address string
+	Role               string // leader, follower or candidate
+	Voter              bool
+	Self               bool // the node that was asked
+}
+
+// Members lists the nodes of the cluster.
+func (n *Node) Members() ([]Member, error) {
+	future := n.raft.GetConfiguration()
+	if err := future.Error(); err != nil {
+		return nil, err
+	}
+	var members []Member
+	for _, s := range future.Configuration().Servers {
+		m := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Role: "follower"}
+		if string(s.ID) == n.id.ID {
+			m.Self = true
+			m.Label, m.Role = n.cfg.NodeID, strings.ToLower(n.raft.State().String())
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}

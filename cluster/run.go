@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/semserver/semserver/fsm"
+	"github.com/semserver/semserver/semaphore"
+)
+
+// run is what one call of Do asked for: requests that are proposed together, in one entry.
+type run struct {
+	requests []semaphore.Request
+	encoded  []byte
+	replies  []semaphore.Reply
+	arrived  time.Duration
+	settled  chan struct{} // receives once, when state leaves pending
+	state    atomic.Int32
+	failure  outcome // set before state becomes abandoned
+	proposed bool    // guarded by the queue's lock
+}
+
+// The states of a run. It leaves pending once, by compare and swap: the outcome that the log brings
+// and the end of the caller's patience race for it.
+const (
+	pending   int32 = iota
+	answered        // replies are complete, and the caller has them
+	abandoned       // the caller was told an error; the outcome, when it comes, has to be cleaned up
+	internal        // nobody waits: requests that the node makes itself
+)
+
+func newRun(requests []semaphore.Request, now time.Duration) *run {
+	r := &run{requests: requests, arrived: now, settled: make(chan struct{}, 1)}
+	r.encode(now)
+	return r
+}
+
+// encode writes the requests for the log. What is left of a wait is what counts, so a run that has
+// to be proposed again is encoded again.
+func (r *run) encode(now time.Duration) {
+	waited := now - r.arrived
+	r.encoded = r.encoded[:0]
+	for _, request := range r.requests {
+		if a, ok := request.(semaphore.Acquire); ok && a.Wait > 0 && waited > 0 {
+			a.Wait = max(0, a.Wait-waited)
+			request = a
+		}
+		r.encoded = fsm.AppendRequest(r.encoded, request)
+	}
+}
+
+// settle moves the run out of pending. It reports whether this call was the one that did.
+func (r *run) settle(state int32) bool {
+	if !r.state.CompareAndSwap(pending, state) {
+		return false
+	}
+	r.settled <- struct{}{}
+	return true
+}
+
+// wait returns how long the run's last request may stand in line; 0: it may not.
+func (r *run) wait() time.Duration {
+	if a, ok := r.requests[len(r.requests)-1].(semaphore.Acquire); ok {
+		return a.Wait
+	}
+	return 0
+}
+
+// deadline returns when the caller has to be told something.
+func (r *run) deadline(hold time.Duration) time.Duration {
+	wait := r.wait()
+	switch {
+	case wait == 0:
+		return r.arrived + hold
+	case r.proposed:
+		return r.arrived + wait + uncertainAfter
+	default:
+		return r.arrived + min(hold, wait+uncertainAfter)
+	}
+}
+
+// abandon tells the caller that the run could not be decided. The caller may use its slice again from
+// then on, so the run takes a copy for the clean-up. Must be called under the queue's lock, where
+// nothing else reads the requests.
+func (r *run) abandon(why outcome) {
+	own := slices.Clone(r.requests)
+	r.failure = why
+	if r.settle(abandoned) {
+		r.requests = own
+	}
+}
+
+// failures answers requests that could not be decided.
+func failures(requests []semaphore.Request, why outcome) []semaphore.Reply {
+	replies := make([]semaphore.Reply, len(requests))
+	for i, request := range requests {
+		replies[i] = semaphore.Reply{Err: why.err(request)}
+	}
+	return replies
+}
+
+// outcome says what is known of requests that could not be decided in time.
+type outcome int
+
+const (
+	notApplied outcome = iota // certainly
+	unknown
+	stopped // certainly not applied, because the node stops
+)
+
+func (o outcome) err(request semaphore.Request) error {
+	switch o {
+	case notApplied:
+		return semaphore.ErrDown
+	case stopped:
+		return semaphore.ErrShutdown
+	}
+	switch r := request.(type) {
+	case semaphore.Acquire:
+		return semaphore.Uncertain(r.Holder)
+	case semaphore.Release:
+		return semaphore.Uncertain(r.Holder)
+	case semaphore.Renew:
+		return semaphore.Uncertain(r.Holder)
+	case semaphore.Cancel:
+		return semaphore.Uncertain(r.Holder)
+	}
+	return semaphore.Errorf(semaphore.CodeUncertain, "the outcome is not known; ask for the state of %q before you go on", request.Semaphore())
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	raftwal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/metadb"
+	"go.etcd.io/bbolt"
+)
+
+// The log stores to choose from.
+const (
+	LogStoreWAL    = "wal"    // hashicorp/raft-wal: one flush per entry
+	LogStoreBoltDB = "boltdb" // hashicorp/raft-boltdb: two flushes per entry, in a B+tree file
+)
+
+const (
+	openTimeout   = time.Second // for the lock of a data directory that another process has open
+	keptSnapshots = 2
+	cachedEntries = 512
+)
+
+// stores are what a node keeps on disk.
+type stores struct {
+	log       raft.LogStore
+	stable    raft.StableStore
+	snapshots raft.SnapshotStore
+	closers   []io.Closer
+}
+
+func openStores(dir, logStore string, log *slog.Logger) (*stores, error) {
+	s := &stores{}
+	bolt, err := raftboltdb.New(raftboltdb.Options{
+		Path: filepath.Join(dir, "raft.db"),
+		BoltOptions: &bbolt.Options{
+			Timeout:        openTimeout,
+			NoFreelistSync: true, // rebuilt at start; syncing it costs every commit
+			FreelistType:   bbolt.FreelistMapType,
+		},
+	})
+	if errors.Is(err, bbolt.ErrTimeout) { //nolint:staticcheck // the value that bbolt.Open returns
+		return nil, fmt.Errorf("data directory %s is in use by another process", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open stable store: %w", err)
+	}
+	s.stable, s.closers = bolt, append(s.closers, bolt)
+	if err := s.openLog(dir, logStore, bolt); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.snapshots, err = raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(log))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open snapshot store: %w", err), s.close())
+	}
+	return s, nil
+}
+
+func (s *stores) openLog(dir, logStore string, bolt *raftboltdb.BoltStore) error {
+	var store raft.LogStore = bolt
+	if logStore == LogStoreWAL {
+		path := filepath.Join(dir, "wal")
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return fmt.Errorf("make log directory: %w", err)
+		}
+		// The WAL does not close its own index file; so it is given one that we close.
+		index := &metadb.BoltMetaDB{}
+		s.closers = append(s.closers, index)
+		wal, err := raftwal.Open(path, raftwal.WithMetaStore(index))
+		if err != nil {
+			return fmt.Errorf("open log store: %w", err)
+		}
+		store, s.closers = wal, append(s.closers, wal)
+	}
+	cache, err := raft.NewLogCache(cachedEntries, store)
+	if err != nil {
+		return fmt.Errorf("make log cache: %w", err)
+	}
+	s.log = cache
+	return nil
+}
+
+// close closes in the opposite order of opening.
+func (s *stores) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i].Close())
+	}
+	return errors.Join(errs...)
+}
