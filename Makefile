@@ -1,0 +1,62 @@
+# `make` or `make help` lists what can be made.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+GO          ?= go
+FUZZTIME    ?= 30s
+IMAGE       ?= semserver
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+TOOL        := $(GO) tool -modfile=tools/go.mod
+LDFLAGS     := -s -w -X main.release=$(VERSION)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/semserver
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/semserver ./cmd/semserver
+
+.PHONY: run
+run: ## Run a node with its defaults (ARGS='--flag …' adds flags)
+	$(GO) run ./cmd/semserver $(ARGS)
+
+.PHONY: test
+test: redis ## Run every test, with the race detector
+	$(GO) test -race -timeout 10m ./...
+
+.PHONY: faults
+faults: ## Kill a node under load, ROUNDS (200) times
+	SEMSERVER_CRASH_ROUNDS=$(or $(ROUNDS),200) $(GO) test -race -timeout 60m -count=1 -v -run NothingAcknowledgedIsLostByKill ./tests
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (30s)
+	@for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "== $$package $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: redis ## Measure against Redis on this machine (ARGS='-h' lists options)
+	$(GO) run ./tests/bench $(ARGS)
+
+.PHONY: lint
+lint: ## Check format, vet, staticcheck, golangci-lint, go.mod
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt wants to change:"; echo "$$files"; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	$(TOOL) golangci-lint run ./...
+	$(GO) mod verify
+	$(GO) mod tidy -diff
+
+.PHONY: redis
+redis: # The tests compare with a real Redis and use its tools
+	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || tools/install-redis
+
+.PHONY: image
+image: ## Build the container image
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE):$(VERSION) .
