@@ -30,9 +30,10 @@ func run(ctx context.Context, args []string, env lookup, stdout, stderr io.Write
 
 	log := newLogger(stderr, cfg.Log)
 	if err := serve(ctx, cfg, log); err != nil {
-		log.Error("stopped by a failure", "error", err)
+		log.Error("stopped by a failure", "error", oneLine(err))
 		return exitFailure
 	}
+	log.Info("stopped")
 	return exitOK
 }
 
