@@ -45,10 +45,7 @@ func (m members) List() ([]server.Member, error) {
 	}
 	listed := make([]server.Member, len(all))
 	for i, one := range all {
-		listed[i] = server.Member{
-			ID: one.ID, Label: one.Label, Address: one.Address, Role: one.Role, Voter: one.Voter,
-			Self: one.Label != "", // a node knows no label but its own
-		}
+		listed[i] = server.Member(one)
 	}
 	return listed, nil
 }
