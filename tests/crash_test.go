@@ -30,13 +30,19 @@ func pools() map[string]int64 { return map[string]int64{"wide": 100_000, "narrow
 // TestNothingAcknowledgedIsLostByKill kills a node at random moments under load. Whatever a client was
 // told before must hold afterwards, and what a client was not told may have happened or not.
 func TestNothingAcknowledgedIsLostByKill(t *testing.T) {
+	for _, store := range []string{"wal", "boltdb"} {
+		t.Run(store, func(t *testing.T) { killAgainAndAgain(t, "--log-store", store) })
+	}
+}
+
+func killAgainAndAgain(t *testing.T, flags ...string) {
 	seed := fromEnvironment(t, crashSeedVariable, rand.Uint64())
 	rounds := fromEnvironment(t, crashRoundsVariable, crashRounds)
 	t.Logf("seed %d (%s=%d repeats it)", seed, crashSeedVariable, seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 
 	data := t.TempDir()
-	n := startOn(t, "127.0.0.1:0", data)
+	n := startOn(t, "127.0.0.1:0", data, flags...)
 	c := dial(t, n)
 	for key, capacity := range pools() {
 		c.want("OK", "SEM.CREATE", key, capacity)
@@ -47,7 +53,7 @@ func TestNothingAcknowledgedIsLostByKill(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("round %d of seed %d\n%s", round, seed, n.Log())
 		}
-		n = startOn(t, n.Addr, data)
+		n = startOn(t, n.Addr, data, flags...)
 		c := dial(t, n)
 		books.verify(c)
 		books.thin(c)
