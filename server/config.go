@@ -35,7 +35,8 @@ type Config struct {
 	// is not being idle.
 	IdleTimeout time.Duration
 	// HandshakeTimeout is how long a new connection may take to complete its first command and,
-	// where a password is set, to authenticate; 0: for ever.
+	// where a password is set, to authenticate, and any connection to send the rest of a command that
+	// it has begun; 0: for ever.
 	HandshakeTimeout time.Duration
 	// WriteTimeout is how long one write to a client that does not read may take; 0: for ever.
 	WriteTimeout time.Duration

@@ -42,8 +42,9 @@ type conn struct {
 
 	in       reader
 	out      output
-	gone     error // the client has hung up; what was read before is still carried out
-	settled  bool  // has completed a command
+	gone     error     // the client has hung up; what was read before is still carried out
+	settled  bool      // has completed a command
+	partial  time.Time // when the command being received was first found incomplete
 	rules    rules
 	run      []call
 	requests []semaphore.Request
@@ -102,6 +103,7 @@ func (c *conn) execute() error {
 
 // dispatch adds a request to the run, or carries out the run and then the command.
 func (c *conn) dispatch(args [][]byte) error {
+	c.settled, c.partial = true, time.Time{}
 	cmd, refusal := c.resolve(args)
 	if c.multi != nil && !c.multi.running && (refusal != nil || !cmd.flags.has(flagNoQueue)) {
 		return c.multi.add(c, cmd, args, refusal)
@@ -151,7 +153,6 @@ func (c *conn) resolve(args [][]byte) (*command, *semaphore.Error) {
 		return nil, errConfined(cmd.name)
 	}
 	c.last.Store(cmd)
-	c.settled = true
 	return cmd, nil
 }
 
@@ -233,6 +234,9 @@ func (c *conn) flush() error {
 	if err != nil {
 		c.out.unwritten(n, c.giveBack)
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.server.cfg.Logger.Warn("client does not read its replies; connection closed", "client", c.remote, "id", c.id)
+	}
 	c.out.reset()
 	return err
 }
@@ -248,6 +252,9 @@ func (c *conn) read() error {
 		return c.gone
 	}
 	c.in.shrink()
+	if !c.in.idle() && c.partial.IsZero() {
+		c.partial = time.Now()
+	}
 	deadline := c.deadline()
 	if c.in.buf != nil && c.in.idle() {
 		soon := time.Now().Add(restAfter)
@@ -268,6 +275,8 @@ func (c *conn) deadline() time.Time {
 	switch {
 	case (c.in.anon || !c.settled) && cfg.HandshakeTimeout > 0:
 		return c.born.Add(cfg.HandshakeTimeout)
+	case !c.partial.IsZero() && cfg.HandshakeTimeout > 0:
+		return c.partial.Add(cfg.HandshakeTimeout)
 	case cfg.IdleTimeout > 0:
 		return time.Now().Add(cfg.IdleTimeout)
 	}

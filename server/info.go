@@ -36,7 +36,7 @@ func runInfo(c *conn, args [][]byte) error {
 }
 
 func (s *Server) sections() []Section {
-	sections := []Section{s.aboutServer(), s.aboutClients(), aboutMemory(), s.aboutStats(), aboutReplication(), s.aboutSemaphores()}
+	sections := []Section{s.aboutServer(), s.aboutClients(), aboutMemory(), aboutPersistence(), s.aboutStats(), aboutReplication(), s.aboutSemaphores()}
 	if s.cfg.Report != nil {
 		sections = append(sections, s.cfg.Report()...)
 	}
@@ -90,8 +90,11 @@ func (s *Server) aboutStats() Section {
 	}}
 }
 
+// aboutPersistence says what clients wait for before they send anything: nothing is being loaded.
+func aboutPersistence() Section { return Section{"Persistence", []Field{{"loading", "0"}}} }
+
 func aboutReplication() Section {
-	return Section{"Replication", []Field{{"role", "master"}, {"connected_slaves", "0"}, {"loading", "0"}}}
+	return Section{"Replication", []Field{{"role", "master"}, {"connected_slaves", "0"}}}
 }
 
 func (s *Server) aboutSemaphores() Section {

@@ -236,6 +236,29 @@ func TestHandshakeMustEndInTime(t *testing.T) {
 	}, func(c *Config) { c.HandshakeTimeout = 10 * time.Second })
 }
 
+func TestCommandMustBeSentInTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		c := r.pipe(t).patient()
+		// A pipeline that never comes to rest between commands is in time; a trickle is not.
+		c.raw("*1\r\n$4\r\n")
+		for range 20 {
+			time.Sleep(9 * time.Second)
+			c.raw("PING\r\n*1\r\n$4\r\n").want("+PONG\r\n")
+		}
+		c.raw("PING\r\n").want("+PONG\r\n")
+		began := time.Now()
+		c.raw("*1\r\n$100\r\n")
+		for range 9 {
+			time.Sleep(time.Second)
+			c.raw("P")
+		}
+		c.ended()
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("closed after %v, want 10s", took)
+		}
+	}, func(c *Config) { c.HandshakeTimeout = 10 * time.Second })
+}
+
 func TestAuthenticationMustEndInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		began := time.Now()
