@@ -19,7 +19,7 @@ const (
 	// sweepEvery is how often the node looks for callers who have waited long enough.
 	sweepEvery = 50 * time.Millisecond
 	// maxAppendEntries is how many entries go to a follower at once.
-	maxAppendEntries = 1024
+	maxAppendEntries = 64
 	// trailingEntries are kept behind a snapshot, for followers that are a little behind.
 	trailingEntries = 512
 	// drainTimeout is how long Close waits for what is in flight.
@@ -36,6 +36,7 @@ type Node struct {
 	queue    *queue
 	waits    *waits
 	proposer *proposer
+	idle     sync.Pool // of *run
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -71,6 +72,7 @@ func Open(cfg Config) (*Node, error) {
 // assemble connects the parts of a node; nothing runs yet.
 func assemble(cfg Config, id identity, stores *stores) *Node {
 	n := &Node{cfg: cfg, id: id, stores: stores}
+	n.idle.New = func() any { return emptyRun() }
 	n.queue = newQueue(newIncarnation(), cfg.Limits)
 	n.waits = newWaits(n.submit, cfg.WaiterGrace)
 	n.proposer = &proposer{
@@ -130,17 +132,29 @@ func (n *Node) start() {
 
 // Do implements semaphore.Backend.
 func (n *Node) Do(requests []semaphore.Request) []semaphore.Reply {
-	r := newRun(requests, n.cfg.Clock.Monotonic())
-	if !n.queue.add(r) {
+	r := n.idle.Get().(*run)
+	r.begin(requests, n.cfg.Clock.Monotonic())
+	if !n.queued(r) {
 		return failures(requests, stopped)
 	}
-	n.proposer.nudge()
 	<-r.settled
-	if r.state.Load() == abandoned {
+	if r.state.Load() == abandoned { // others still look after it
 		n.cfg.Metrics.uncertain.Inc()
 		return failures(requests, r.failure)
 	}
-	return r.replies
+	replies := r.replies
+	r.requests, r.replies = nil, nil
+	n.idle.Put(r)
+	return replies
+}
+
+// queued hands a run to the proposer; false: the node is closed.
+func (n *Node) queued(r *run) bool {
+	accepted, room := n.queue.add(r)
+	if room {
+		n.proposer.nudge()
+	}
+	return accepted
 }
 
 // GiveBack implements semaphore.Backend.
@@ -150,9 +164,7 @@ func (n *Node) GiveBack(key string, g *semaphore.Grant) { n.submit(giveBack(key,
 func (n *Node) submit(request semaphore.Request) {
 	r := newRun([]semaphore.Request{request}, n.cfg.Clock.Monotonic())
 	r.state.Store(internal)
-	if n.queue.add(r) {
-		n.proposer.nudge()
-	}
+	n.queued(r)
 }
 
 // sweep answers callers who have waited long enough for a decision.

@@ -147,16 +147,23 @@ func (p *proposer) deposed(term uint64) {
 
 // batch proposes one entry, and reports whether it did.
 func (p *proposer) batch(lead *leadership) bool {
+	now := p.clock.Monotonic()
+	f := p.queue.take(lead.term, now, len(lead.lost) > 0 || p.tickDue(lead, now))
+	if f == nil {
+		return false
+	}
 	b := fsm.NewBuilder(lead.term)
 	for _, incarnation := range lead.lost {
 		b.Lost(incarnation, p.grace)
 	}
-	now := p.clock.Monotonic()
-	f := p.queue.take(b, lead.term, now, len(lead.lost) > 0 || p.tickDue(lead, now))
-	if f == nil {
-		return false
-	}
 	lead.lost = nil
+	if len(f.runs) > 0 {
+		b.Grow(f.bytes)
+		b.Section(p.queue.incarnation, f.first, p.queue.limits)
+	}
+	for _, r := range f.runs {
+		b.Add(r.encoded, len(r.requests))
+	}
 	// The stamp is read after the batch is closed: no request in it is younger than its stamp.
 	stamp := lead.base.at(p.clock.Monotonic())
 	p.proposed = now

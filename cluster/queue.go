@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semserver/semserver/fsm"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -25,6 +24,8 @@ type flight struct {
 	runs  []*run
 	born  time.Duration
 	idle  bool // it no longer counts as in flight: its outcome is unknown until the log tells
+
+	requests, bytes int // of all its runs
 }
 
 // queue holds the runs that wait to be proposed and the flights that wait to be applied.
@@ -49,53 +50,46 @@ func newQueue(incarnation uint64, limits semaphore.Limits) *queue {
 	return &queue{incarnation: incarnation, limits: limits, flights: make(map[uint64]*flight)}
 }
 
-// add puts a run at the end. It reports false when the queue is closed.
-func (q *queue) add(r *run) bool {
+// add puts a run at the end. It reports false for accepted when the queue is closed, and for room when
+// as much is in flight as may be: then the run will be taken when something has landed.
+func (q *queue) add(r *run) (accepted, room bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return false
+		return false, false
 	}
 	q.runs = append(q.runs, r)
 	q.size += len(r.requests)
-	return true
+	return true, q.flying < maxInFlight
 }
 
-// take fills an entry with the oldest runs and registers its flight. It returns nil when too much is
-// in flight, or when there is nothing to carry and bare is false. A bare entry only moves the clock.
-func (q *queue) take(b *fsm.Builder, term uint64, now time.Duration, bare bool) *flight {
+// take puts the oldest runs into a flight, as many as one entry carries. It returns nil when too much
+// is in flight, or when there is nothing to carry and bare is false: a bare entry only moves the clock.
+func (q *queue) take(term uint64, now time.Duration, bare bool) *flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.flying >= maxInFlight || len(q.runs) == 0 && !bare {
 		return nil
 	}
 	f := &flight{term: term, first: q.number + 1, born: now}
-	count := 0
-	for len(q.runs) > 0 {
-		r := q.runs[0]
-		if count > 0 && (count+len(r.requests) > maxEntryRequests || b.Len()+len(r.encoded) > maxEntryBytes) {
+	taken := 0
+	for _, r := range q.runs {
+		n := len(r.requests)
+		if taken > 0 && (f.requests+n > maxEntryRequests || f.bytes+len(r.encoded) > maxEntryBytes) {
 			break
 		}
-		if count == 0 {
-			b.Section(q.incarnation, f.first, q.limits)
-		}
-		q.drop(r)
 		r.proposed = true
-		b.Add(r.encoded, len(r.requests))
-		count += len(r.requests)
-		f.runs = append(f.runs, r)
+		f.requests += n
+		f.bytes += len(r.encoded)
+		taken++
 	}
-	q.number += uint64(max(1, count)) // a bare entry needs a key among the flights, too
+	f.runs = slices.Clone(q.runs[:taken])
+	q.runs = slices.Delete(q.runs, 0, taken)
+	q.size -= f.requests
+	q.number += uint64(max(1, f.requests)) // a bare entry needs a key among the flights, too
 	q.flights[f.first] = f
 	q.flying++
 	return f
-}
-
-// drop removes the run at the head.
-func (q *queue) drop(r *run) {
-	q.runs[0] = nil
-	q.runs = q.runs[1:]
-	q.size -= len(r.requests)
 }
 
 // applied removes the flight that began with this ticket: its outcome is known. It returns nil for

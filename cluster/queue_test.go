@@ -13,7 +13,7 @@ func queueOf(t *testing.T, runs ...*run) *queue {
 	t.Helper()
 	q := newQueue(7, semaphore.DefaultLimits())
 	for _, r := range runs {
-		if !q.add(r) {
+		if accepted, _ := q.add(r); !accepted {
 			t.Fatal("the queue refuses a run")
 		}
 	}
@@ -28,7 +28,7 @@ func runOf(count int, arrived time.Duration) *run {
 	return newRun(requests, arrived)
 }
 
-func take(q *queue) *flight { return q.take(fsm.NewBuilder(1), 1, 0, false) }
+func take(q *queue) *flight { return q.take(1, 0, false) }
 
 func TestEntryCarriesWholeRunsUpToItsCap(t *testing.T) {
 	q := queueOf(t, runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun-1, 1), runOf(2, 2), runOf(1, 3))
@@ -134,7 +134,7 @@ func TestClosedQueueRefusesAndAnswers(t *testing.T) {
 	if flying.failure != unknown || waiting.failure != stopped {
 		t.Errorf("in flight %v, waiting %v; want unknown and stopped", flying.failure, waiting.failure)
 	}
-	if q.add(runOf(1, 2)) {
+	if accepted, _ := q.add(runOf(1, 2)); accepted {
 		t.Error("a closed queue accepts a run")
 	}
 }

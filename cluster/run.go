@@ -30,10 +30,19 @@ const (
 	internal        // nobody waits: requests that the node makes itself
 )
 
+func emptyRun() *run { return &run{settled: make(chan struct{}, 1)} }
+
 func newRun(requests []semaphore.Request, now time.Duration) *run {
-	r := &run{requests: requests, arrived: now, settled: make(chan struct{}, 1)}
-	r.encode(now)
+	r := emptyRun()
+	r.begin(requests, now)
 	return r
+}
+
+// begin makes the run carry requests, whatever it carried before.
+func (r *run) begin(requests []semaphore.Request, now time.Duration) {
+	r.requests, r.arrived, r.proposed = requests, now, false
+	r.state.Store(pending)
+	r.encode(now)
 }
 
 // encode writes the requests for the log. What is left of a wait is what counts, so a run that has

@@ -3,6 +3,7 @@ package fsm
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"time"
 
 	"github.com/semserver/semserver/semaphore"
@@ -33,6 +34,8 @@ const (
 	batchHeader    = 30
 	sectionCounts  = 8 // length and count, the last fields of a section's header
 	checksumSize   = 4
+
+	sectionHeader = 64 // about; as long as it usually is
 )
 
 // Open is the first entry of a leadership. Every later entry of that leadership carries its term.
@@ -59,10 +62,15 @@ type Builder struct {
 
 // NewBuilder begins a batch under the term of the Open of this leadership.
 func NewBuilder(term uint64) *Builder {
-	data := make([]byte, batchHeader, 4096)
+	data := make([]byte, batchHeader, batchHeader+checksumSize)
 	data[0], data[1] = entryVersion, entryBatch
 	binary.LittleEndian.PutUint64(data[termOffset:], term)
 	return &Builder{data: data}
+}
+
+// Grow makes room for a section with that many bytes of requests.
+func (b *Builder) Grow(size int) {
+	b.data = slices.Grow(b.data, sectionHeader+size+checksumSize)
 }
 
 // Lost says that a node's incarnation is gone: its waiters keep their place for the grace. It takes

@@ -3,7 +3,7 @@ package semaphore
 // Backend is an engine: it keeps semaphores and decides requests. All methods may be called from
 // many goroutines at once.
 type Backend interface {
-	// Do carries out requests of one client, in their order, and returns one reply for each. They are
+	// Do carries out up to MaxRun requests of one client, in their order, and returns one reply for each. They are
 	// not a transaction: each is decided by itself, and those of other clients may come in between.
 	// Do returns as soon as every request has been decided or stands in line. Only the last one may
 	// be an Acquire with Wait; its reply's value is a *Waiting when it stands in line.

@@ -16,6 +16,8 @@ const (
 	MaxDuration = 100 * 365 * 24 * time.Hour
 	// MaxCount is the largest page of a listing; a larger COUNT is cut to it.
 	MaxCount = 1000
+	// MaxRun is the most requests in one call of Backend.Do.
+	MaxRun = 256
 	// DefaultCount is the page of a listing when no COUNT is given.
 	DefaultCount = 100
 )
