@@ -104,9 +104,16 @@ func (a *app) announce() {
 	)
 }
 
+// spareDescriptors are the files that a node opens besides its clients: stores, probes, listeners.
+const spareDescriptors = 100
+
 // warn names what will surprise: clients that are refused although the node listens for them, and
 // clients that are not refused although anybody can reach it.
 func (a *app) warn() {
+	need := uint64(a.cfg.Wire.MaxClients) + spareDescriptors
+	if limit := descriptors(); limit > 0 && limit < need {
+		a.log.Warn("the process may open fewer files than --max-clients needs: raise its limit", "limit", limit, "needed", need)
+	}
 	if a.listeners.tcp == nil || a.cfg.password != "" || loopback(a.listeners.tcp.Addr()) {
 		return
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -82,6 +83,33 @@ func waitReady(t *testing.T, a *app) {
 			t.Fatalf("engine: got %v, want it ready", a.engine.Ready())
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestSurprisesAreWarnedOf(t *testing.T) {
+	password := file(t, "p", "secret")
+	for _, c := range []struct {
+		args []string
+		want string // in the log; empty: no warning
+	}{
+		{nil, ""},
+		{[]string{"--listen=0.0.0.0:0"}, "are refused"},
+		{[]string{"--listen=0.0.0.0:0", "--protected-mode=no"}, "anybody"},
+		{[]string{"--listen=0.0.0.0:0", "--password-file", password}, ""},
+		{[]string{"--max-clients=1000000000"}, "--max-clients"},
+	} {
+		var log bytes.Buffer
+		a := openApp(t, append([]string{"--max-clients=1"}, c.args...)...)
+		a.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+
+		a.warn()
+
+		if got := log.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%q: got %q, want a warning with %q", c.args, got, c.want)
+		}
+		if err := a.close(); err != nil {
+			t.Errorf("close: got %v, want nil", err)
+		}
 	}
 }
 
