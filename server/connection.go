@@ -193,7 +193,7 @@ func runPing(c *conn, args [][]byte) error {
 	case c.channels.confined(c.out.proto):
 		c.out.array(2)
 		c.out.bulk("pong")
-		c.out.bytes(append([]byte{}, bytesAt(args, 1)...))
+		c.out.bytes(bytesAt(args, 1))
 	case len(args) > 1:
 		c.out.bytes(args[1])
 	default:

@@ -96,10 +96,8 @@ func valueArgument(word string) argument {
 	switch name {
 	case "key", "pattern":
 		kind = name
-	case "ms", "n", "t", "c", "capacity", "cursor", "index", "protover", "id", "token":
+	case "ms", "n", "t", "c", "capacity", "cursor", "index", "protover", "token", "client-id":
 		kind = "integer"
-	case "holder":
-		kind = "string"
 	}
 	return argument{name: name, kind: kind, multiple: multiple}
 }
