@@ -104,7 +104,7 @@ func allocated(f func()) uint64 {
 func FuzzApply(f *testing.F) {
 	f.Add(EncodeOpen(Open{Term: testTerm, Incarnation: 1}))
 	f.Add(entryOf(5, everyRequest()...))
-	b := NewBuilder(testTerm)
+	b := newBatch(testTerm)
 	b.Lost(1, time.Second)
 	b.Section(1, 1, semaphore.DefaultLimits())
 	b.Section(2, 1<<63, semaphore.Limits{})
@@ -163,7 +163,7 @@ func seasoned(t testing.TB) *State {
 	s := New()
 	applyAll(t, s, 1, fuzzGround()...)
 	applyAll(t, s, 1_500_000, acquire("late", 1, 0, time.Hour), acquire("last", 2, 0, time.Hour))
-	b := NewBuilder(testTerm)
+	b := newBatch(testTerm)
 	b.Lost(1, time.Minute)
 	if _, err := s.Apply(b.Seal(1_600_000, 0), testTerm, nil); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ func newNode(t testing.TB) *node {
 	return &node{t: t, s: New(), limits: semaphore.DefaultLimits(), from: 1, ticket: 1}
 }
 
+// newBatch begins a batch entry.
+func newBatch(term uint64) *Builder { return NewBuilder(term) }
+
 func everybody(uint64) bool { return true }
 
 // apply applies an entry and verifies the invariants.
@@ -47,7 +50,7 @@ func (n *node) apply(data []byte) Outcome {
 // at applies one entry stamped with a time in milliseconds and returns the replies.
 func (n *node) at(ms int64, requests ...semaphore.Request) []semaphore.Reply {
 	n.t.Helper()
-	b := NewBuilder(testTerm)
+	b := newBatch(testTerm)
 	if len(requests) > 0 {
 		b.Section(n.from, n.ticket, n.limits)
 		n.ticket += uint64(len(requests))
@@ -68,7 +71,7 @@ func (n *node) at(ms int64, requests ...semaphore.Request) []semaphore.Reply {
 // lose applies a loss.
 func (n *node) lose(ms int64, incarnation uint64, grace time.Duration) {
 	n.t.Helper()
-	b := NewBuilder(testTerm)
+	b := newBatch(testTerm)
 	b.Lost(incarnation, grace)
 	n.apply(b.Seal(Time(ms*1000), n.wall))
 }

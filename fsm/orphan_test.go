@@ -190,7 +190,7 @@ func TestLeaveGoesByTicket(t *testing.T) {
 func TestEntryOfAnotherLeadershipIsVoid(t *testing.T) {
 	n := newNode(t)
 	before := snapshotOf(t, n.s)
-	b := NewBuilder(testTerm - 1)
+	b := newBatch(testTerm - 1)
 	b.Section(1, 1, n.limits)
 	b.Add(AppendRequest(nil, semaphore.Create{Key: "k", Capacity: 1}), 1)
 	for _, entry := range [][]byte{b.Seal(99, 99), EncodeOpen(Open{Term: testTerm - 1, Incarnation: 4})} {

@@ -155,7 +155,7 @@ func TestStateAgreesWithTheModel(t *testing.T) {
 		for range g.n("entries", 1, 60) {
 			stamp += int64(g.n("pause", 0, 40)) * 1000
 			m.wall = int64(g.n("wall", 0, 50))
-			b := NewBuilder(testTerm)
+			b := newBatch(testTerm)
 			m.events = nil
 			m.now = max(m.now, stamp)
 			if g.chance("loss", 5) {

@@ -14,7 +14,7 @@ import (
 // play builds one random entry, applies it to s and remembers the tickets of its replies.
 func (g *gambler) play(s *State, stamp, number *int64) []byte {
 	*stamp += int64(g.n("pause", 0, 40)) * 1000
-	b := NewBuilder(testTerm)
+	b := newBatch(testTerm)
 	if g.chance("loss", 5) {
 		b.Lost(uint64(g.n("lost", 1, 2)), ms(30))
 	}
@@ -164,7 +164,7 @@ func TestTicksDrainWhatWasCut(t *testing.T) {
 			if i > 1000 {
 				rt.Fatalf("still work to do after 1000 ticks")
 			}
-			mustApply(rt, s, NewBuilder(testTerm).Seal(Time(stamp), 0), nil)
+			mustApply(rt, s, newBatch(testTerm).Seal(Time(stamp), 0), nil)
 			if err := s.Check(); err != nil {
 				rt.Fatalf("check: %v", err)
 			}

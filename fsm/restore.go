@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -26,8 +27,8 @@ func Restore(r io.Reader) (*State, error) {
 		return nil, fmt.Errorf("fsm: restore: %w", err)
 	}
 	s := New()
-	if s.restore(body); body.err != nil {
-		return nil, fmt.Errorf("fsm: restore: %w", body.err)
+	if err := s.restore(body); err != nil {
+		return nil, fmt.Errorf("fsm: restore: %w", err)
 	}
 	return s, nil
 }
@@ -43,7 +44,7 @@ func openSnapshot(text string) (*reader, error) {
 	end := len(text) - checksumSize
 	trailer := &reader{rest: text[end:]}
 	if trailer.u32() != checksum(text[:end]) {
-		return nil, fmt.Errorf("wrong checksum")
+		return nil, errors.New("wrong checksum")
 	}
 	return &reader{rest: text[len(snapshotMagic)+1 : end]}, nil
 }
@@ -71,7 +72,7 @@ func (r *reader) natural() int64 {
 	return n
 }
 
-func (s *State) restore(r *reader) {
+func (s *State) restore(r *reader) error {
 	s.now, s.last = r.moment(), r.natural()
 	s.at = s.now
 	s.ids, s.works = r.uvar(), r.uvar()
@@ -90,7 +91,7 @@ func (s *State) restore(r *reader) {
 		before = rec.id
 		s.restoreSem(r, rec)
 	}
-	r.end()
+	return r.end()
 }
 
 func (r *reader) record() *record {

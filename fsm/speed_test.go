@@ -36,7 +36,7 @@ func applyAll(t testing.TB, s *State, stamp Time, all ...semaphore.Request) {
 }
 
 func entryOf(stamp Time, all ...semaphore.Request) []byte {
-	b := NewBuilder(testTerm)
+	b := newBatch(testTerm)
 	b.Section(1, 1, semaphore.DefaultLimits())
 	var buf []byte
 	for _, q := range all {
