@@ -159,11 +159,19 @@ func (l *ledger) listing(c *client, key string, capacity int64) {
 func (l *ledger) thin(c *client) {
 	c.Helper()
 	const kept = 50
+	var away []promise
 	for _, p := range l.held { // in random order
-		if len(l.held) <= kept {
-			return
+		if len(l.held)-len(away) > kept {
+			away = append(away, p)
 		}
-		c.want(1, "SEM.RELEASE", p.key, p.holder, "TOKEN", p.token)
+	}
+	for _, p := range away {
+		c.send("SEM.RELEASE", p.key, p.holder, "TOKEN", p.token)
+	}
+	for _, p := range away {
+		if got := c.receive(); got != int64(1) {
+			c.Fatalf("release of %+v: got %v, want 1", p, got)
+		}
 		delete(l.held, p.place())
 		l.gaveBack(p)
 	}

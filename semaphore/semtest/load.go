@@ -15,6 +15,7 @@ func loadCases() []testCase {
 	return []testCase{
 		{"ManyClientsNeverExceedCapacity", manyClientsNeverExceedCapacity},
 		{"NoPermitIsLostWhateverClientsDo", noPermitIsLostWhateverClientsDo},
+		{"LongLineIsServedInOrder", longLineIsServedInOrder},
 	}
 }
 
@@ -155,6 +156,20 @@ func (s *sem) undecided(reply semaphore.Reply, random *rand.Rand) {
 	if g, granted := reply.Value.(*semaphore.Grant); granted && !g.Replayed && random.IntN(4) == 0 {
 		s.backend.GiveBack(s.key, g)
 	}
+}
+
+// longLineIsServedInOrder gives the only permit to a whole line, each of whom returns it at once.
+func longLineIsServedInOrder(s *sem) {
+	s.create(1)
+	last := s.grant(semaphore.Acquire{Holder: "a"})
+	line := s.line(1500)
+	for _, w := range line {
+		equal(s, "release", s.release(last.Holder), 1)
+		g := w.granted()
+		s.grows(last, g)
+		last = g
+	}
+	equal(s, "grants to waiters", s.info().Counters.GrantsWaited, int64(len(line)))
 }
 
 // tenThousandWaitsLeaveNothingBehind fills the line to its limit and empties it again.
