@@ -136,7 +136,7 @@ func (s *State) repeat(m *sem, g *grant, a *semaphore.Acquire) semaphore.Reply {
 			s.edit(m, g, adopt)
 			s.schedule(m)
 		}
-		return s.granted(m.find(a.Holder), true)
+		return s.granted(m.grants.find(a.Holder), true)
 	}
 	if err := m.rec.admits(a.Lease); err != nil {
 		return refuse(err)

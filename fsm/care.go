@@ -103,7 +103,7 @@ func (s *State) delete(q *semaphore.Delete) semaphore.Reply {
 	if m == nil {
 		return no()
 	}
-	if !q.Force && int64(len(m.leases)) > s.overdue(m).grants {
+	if !q.Force && int64(m.grants.len()) > s.overdue(m).grants {
 		return refuse(semaphore.ErrInUse)
 	}
 	for m.waiters != nil {

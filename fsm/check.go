@@ -62,7 +62,7 @@ func sameCounts(a, b map[uint64]int) bool {
 
 func (t *Stats) add(m *sem, waiting map[uint64]int) {
 	t.Semaphores++
-	t.Holders += int64(len(m.leases))
+	t.Holders += int64(m.grants.len())
 	t.InUse += m.inUse
 	t.Quarantined += m.quarantined
 	if m.waiters == nil {
@@ -116,15 +116,15 @@ func (s *State) checkSem(m *sem) error {
 }
 
 func (s *State) checkGrants(m *sem) error {
-	if err := m.leases.check(); err != nil {
-		return fmt.Errorf("leases: %w", err)
+	if err := m.grants.check(); err != nil {
+		return fmt.Errorf("grants: %w", err)
 	}
-	if m.rec.grants.Len() != len(m.leases) {
-		return fmt.Errorf("%d grants, %d leases", m.rec.grants.Len(), len(m.leases))
+	if m.rec.grants.Len() != m.grants.len() {
+		return fmt.Errorf("%d grants stored, %d found", m.rec.grants.Len(), m.grants.len())
 	}
 	inUse := int64(0)
 	live := make(map[string]bool)
-	for _, g := range m.leases {
+	for _, g := range m.grants.heap {
 		inUse += g.permits()
 		stored, _ := m.rec.grants.Get(g.token)
 		switch {
@@ -136,18 +136,13 @@ func (s *State) checkGrants(m *sem) error {
 			return fmt.Errorf("grant %d has no permits", g.token)
 		case g.live(s.now) && live[g.holder()]:
 			return fmt.Errorf("holder %q has two live grants", g.holder())
-		case g.live(s.now) && m.find(g.holder()) != g:
+		case g.live(s.now) && m.grants.find(g.holder()) != g:
 			return fmt.Errorf("the live grant of %q is not found", g.holder())
 		}
 		live[g.holder()] = live[g.holder()] || g.live(s.now)
 	}
 	if inUse != m.inUse {
 		return fmt.Errorf("%d permits in use, want %d", m.inUse, inUse)
-	}
-	for holder, g := range m.byHolder {
-		if g.holder() != holder || m.leases[g.at] != g {
-			return fmt.Errorf("holder %q leads to a grant that is gone", holder)
-		}
 	}
 	return nil
 }
@@ -156,7 +151,7 @@ func (s *State) checkGrants(m *sem) error {
 func (m *sem) checkSlots() error {
 	var taken []semaphore.Range
 	quarantined := int64(0)
-	for _, g := range m.leases {
+	for _, g := range m.grants.heap {
 		taken = append(taken, g.slots()...)
 	}
 	if m.rec.quarantine != nil {
@@ -202,15 +197,15 @@ func (s *State) checkLine(m *sem) error {
 		}
 		return nil
 	}
-	if err := m.waiters.ends.check(); err != nil {
+	if err := m.waiters.check(); err != nil {
 		return fmt.Errorf("waiters: %w", err)
 	}
 	n := m.rec.line.Len()
-	if n == 0 || n != len(m.waiters.ends) || n != len(m.waiters.byHolder) {
-		return fmt.Errorf("%d in line, %d ends, %d holders", n, len(m.waiters.ends), len(m.waiters.byHolder))
+	if n == 0 || n != m.waiters.len() {
+		return fmt.Errorf("%d in line, %d found", n, m.waiters.len())
 	}
 	orphans := 0
-	for _, w := range m.waiters.ends {
+	for _, w := range m.waiters.heap {
 		stored, _ := m.rec.line.Get(w.seq)
 		orphans += truth(w.orphan())
 		switch {
@@ -232,13 +227,18 @@ func (s *State) checkLine(m *sem) error {
 	return nil
 }
 
-// check verifies places and order.
-func (h heap[T]) check() error {
-	for i, x := range h {
+// check verifies places, order and index.
+func (c *crowd[T]) check() error {
+	for holder, x := range c.byHolder {
+		if x.holder() != holder || c.heap[*x.place()] != x {
+			return fmt.Errorf("holder %q leads to who is gone", holder)
+		}
+	}
+	for i, x := range c.heap {
 		if int(*x.place()) != i {
 			return fmt.Errorf("element %d believes to be at %d", i, *x.place())
 		}
-		if i > 0 && x.before(h[(i-1)/2]) {
+		if i > 0 && x.before(c.heap[(i-1)/2]) {
 			return fmt.Errorf("element %d comes before the one above it", i)
 		}
 	}

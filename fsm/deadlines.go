@@ -37,11 +37,11 @@ func (m *sem) upcoming() (what int, when Time) {
 		p, _ := m.rec.quarantine.Min()
 		consider(dueParole, p.until)
 	}
-	if len(m.leases) > 0 {
-		consider(dueGrant, m.leases[0].due())
+	if m.grants.len() > 0 {
+		consider(dueGrant, m.grants.first().due())
 	}
 	if m.waiters != nil {
-		consider(dueWait, m.waiters.ends[0].due())
+		consider(dueWait, m.waiters.first().due())
 	}
 	if m.rec.settings.idle > 0 && m.unused() && m.quarantined == 0 {
 		consider(dueRemoval, m.rec.unused.plus(m.rec.settings.idle))
@@ -113,9 +113,9 @@ func (s *State) step(m *sem) {
 	case dueParole:
 		s.parole(m)
 	case dueGrant:
-		s.endGrant(m, m.leases[0])
+		s.endGrant(m, m.grants.first())
 	case dueWait:
-		s.endWait(m, m.waiters.ends[0])
+		s.endWait(m, m.waiters.first())
 	case dueRemoval:
 		s.stats.Removed++
 		s.remove(m)

@@ -6,9 +6,6 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
-// few is up to how many grants of a semaphore are searched one by one; beyond, there is a map.
-const few = 16
-
 // grant is one holder's permits. Snapshots read it while later entries are applied: one of an older
 // epoch is copied before it is changed (sem.edit). Only place is not for snapshots.
 type grant struct {
@@ -21,7 +18,7 @@ type grant struct {
 	ticket  semaphore.Ticket   // of the request that it answers; none once it was replayed or renewed
 	one     [1]semaphore.Range // its slots, in the common case that they are one range
 	more    *[]semaphore.Range // its slots otherwise
-	at      int32              // in sem.leases
+	at      int32              // in sem.grants
 	epoch   uint32
 	idSize  uint16
 	waited  bool // it was made to a waiter
@@ -47,6 +44,8 @@ func (g *grant) before(other *grant) bool {
 	}
 	return g.token < other.token
 }
+
+func (g *grant) latest(other *grant) bool { return g.token > other.token }
 
 func (g *grant) place() *int32 { return &g.at }
 
@@ -105,23 +104,9 @@ func joined(holder, label string) string {
 	return b.String()
 }
 
-// find returns the latest grant of a holder, live or ended, or nil.
-func (m *sem) find(holder string) *grant {
-	if m.byHolder != nil {
-		return m.byHolder[holder]
-	}
-	var found *grant
-	for _, g := range m.leases {
-		if int(g.idSize) == len(holder) && g.holder() == holder && (found == nil || g.token > found.token) {
-			found = g
-		}
-	}
-	return found
-}
-
 // live returns the live grant of a holder, or nil.
 func (m *sem) live(holder string, now Time) *grant {
-	if g := m.find(holder); g != nil && g.live(now) {
+	if g := m.grants.find(holder); g != nil && g.live(now) {
 		return g
 	}
 	return nil
@@ -132,8 +117,7 @@ func (s *State) hold(m *sem, g *grant) {
 	rec := s.write(m)
 	g.epoch = s.epoch
 	rec.grants.Set(g.token, g)
-	m.leases.push(g)
-	m.index(g)
+	m.grants.add(g)
 	n := g.permits()
 	m.inUse += n
 	s.stats.InUse += n
@@ -145,8 +129,7 @@ func (s *State) hold(m *sem, g *grant) {
 func (s *State) drop(m *sem, g *grant) {
 	rec := s.write(m)
 	rec.grants.Delete(g.token)
-	m.leases.remove(g)
-	m.unindex(g)
+	m.grants.remove(g)
 	n := g.permits()
 	m.inUse -= n
 	s.stats.InUse -= n
@@ -162,43 +145,11 @@ func (s *State) edit(m *sem, g *grant, change func(g *grant)) {
 	rec := s.write(m)
 	if g.epoch != s.epoch {
 		c := g.copied(s.epoch)
-		m.leases.replace(g, c)
-		if m.byHolder != nil && m.byHolder[g.holder()] == g {
-			m.byHolder[c.holder()] = c
-		}
+		m.grants.replace(g, c)
 		rec.grants.Set(c.token, c)
 		g = c
 	}
 	change(g)
-	m.leases.fix(g)
+	m.grants.heap.fix(g)
 	s.moves++
-}
-
-func (m *sem) index(g *grant) {
-	if m.byHolder != nil {
-		m.byHolder[g.holder()] = g
-		return
-	}
-	if len(m.leases) <= few {
-		return
-	}
-	m.byHolder = make(map[string]*grant, 2*few)
-	for _, g := range m.leases {
-		// A holder can have an ended grant, not yet taken out, beside its live one.
-		if other := m.byHolder[g.holder()]; other == nil || other.token < g.token {
-			m.byHolder[g.holder()] = g
-		}
-	}
-}
-
-func (m *sem) unindex(g *grant) {
-	if m.byHolder == nil {
-		return
-	}
-	if m.byHolder[g.holder()] == g {
-		delete(m.byHolder, g.holder())
-	}
-	if len(m.leases) <= few/2 {
-		m.byHolder = nil
-	}
 }

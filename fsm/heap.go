@@ -44,9 +44,6 @@ func (h *heap[T]) fix(x T) {
 	h.down(int(*x.place()))
 }
 
-// replace puts a changed copy of x, of the same rank, in its place.
-func (h *heap[T]) replace(x, copied T) { h.set(int(*x.place()), copied) }
-
 func (h *heap[T]) set(at int, x T) {
 	(*h)[at] = x
 	*x.place() = int32(at)

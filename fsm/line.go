@@ -17,7 +17,7 @@ type waiter struct {
 	end      Time // of the wait
 	grace    Time // 0, or when it leaves unless adopted: its node was lost
 	ticket   semaphore.Ticket
-	at       int32 // in waiters.ends
+	at       int32 // in sem.waiters
 	epoch    uint32
 	idSize   uint16
 	made     bool // nobody else can know the holder's id
@@ -43,13 +43,14 @@ func (w *waiter) before(other *waiter) bool {
 	return w.seq < other.seq
 }
 
+func (w *waiter) latest(other *waiter) bool { return w.seq > other.seq }
+
 func (w *waiter) place() *int32 { return &w.at }
 
-// waiters finds those who wait by holder and by the end of their wait. Their order is record.line.
+// waiters finds those who wait. Their order is record.line.
 type waiters struct {
-	ends     heap[*waiter]
-	byHolder map[string]*waiter
-	orphans  int
+	crowd[*waiter]
+	orphans int
 }
 
 // waiter returns who waits under a holder's id, or nil.
@@ -57,7 +58,7 @@ func (m *sem) waiter(holder string) *waiter {
 	if m.waiters == nil {
 		return nil
 	}
-	return m.waiters.byHolder[holder]
+	return m.waiters.find(holder)
 }
 
 // stand takes a waiter into the line, at the place it names.
@@ -65,13 +66,12 @@ func (s *State) stand(m *sem, w *waiter) {
 	rec := s.write(m)
 	w.epoch = s.epoch
 	if m.waiters == nil {
-		m.waiters = &waiters{byHolder: make(map[string]*waiter)}
+		m.waiters = new(waiters)
 		rec.line = new(btree.Map[uint64, *waiter])
 		s.lines.Set(rec.id, m)
 	}
 	rec.line.Set(w.seq, w)
-	m.waiters.ends.push(w)
-	m.waiters.byHolder[w.holder()] = w
+	m.waiters.add(w)
 	s.stats.Waiters++
 	s.count(m, w, 1)
 	s.moves++
@@ -83,8 +83,7 @@ func (s *State) leave(m *sem, w *waiter, left Time) {
 	rec := s.write(m)
 	rec.line.Delete(w.seq)
 	rec.counters.waitTotal += left.since(w.joined)
-	m.waiters.ends.remove(w)
-	delete(m.waiters.byHolder, w.holder())
+	m.waiters.remove(w)
 	s.stats.Waiters--
 	s.count(m, w, -1)
 	s.moves++
@@ -116,15 +115,14 @@ func (s *State) amend(m *sem, w *waiter, change func(w *waiter)) *waiter {
 	if w.epoch != s.epoch {
 		c := *w
 		c.epoch = s.epoch
-		m.waiters.ends.replace(w, &c)
-		m.waiters.byHolder[c.holder()] = &c
+		m.waiters.replace(w, &c)
 		rec.line.Set(c.seq, &c)
 		w = &c
 	}
 	s.count(m, w, -1)
 	change(w)
 	s.count(m, w, 1)
-	m.waiters.ends.fix(w)
+	m.waiters.heap.fix(w)
 	s.moves++
 	return w
 }
@@ -207,7 +205,9 @@ func (s *State) sweep(m *sem) {
 
 // finish does what is left to do for m: what has fallen due, who wants too much, the line.
 func (s *State) finish(m *sem) {
-	s.schedule(m)
+	if m.next <= s.now {
+		s.schedule(m) // what was due may just have been taken away
+	}
 	if s.settle(m); m.gone() {
 		return
 	}

@@ -66,7 +66,7 @@ func TestLeasesThatEndTogetherAreProcessedInPortions(t *testing.T) {
 // permits of many leases.
 func TestEndedLeasesCountAsFreeBeforeTheyAreProcessed(t *testing.T) {
 	const leases = 3 * portion
-	s := crowd(t, leases, time.Second)
+	s := crowded(t, leases, time.Second)
 	applyAll(t, s, 0, semaphore.Resize{Key: "k", Capacity: leases})
 	out, err := s.Apply(entryOf(2_000_000,
 		semaphore.Release{Key: "k", Holder: fmt.Sprintf("holder-%09d", leases-1)},
@@ -160,7 +160,7 @@ func TestLargeShrinkSendsWaitersAwayInPortions(t *testing.T) {
 // none is free: one look at what is overdue must do for all of them.
 func TestRefusalsInABacklogDoNotLookAgainAndAgain(t *testing.T) {
 	const leases = 100
-	s := crowd(t, leases, time.Second)
+	s := crowded(t, leases, time.Second)
 	applyAll(t, s, 0, semaphore.Resize{Key: "k", Capacity: leases, Settings: semaphore.Settings{Quarantine: semaphore.Set(time.Hour)}})
 	small(s, 0, 0)
 	refused := semaphore.Acquire{Key: "k", Holder: "late", Permits: 1}

@@ -31,9 +31,9 @@ func (s *State) overdue(m *sem) *overlay {
 		return o
 	}
 	o := &overlay{of: m, now: s.now, moves: s.moves, nextEnd: never}
-	m.leases.prefix(func(g *grant) bool { return o.grant(g, m.rec.settings.quarantine) })
+	m.grants.heap.prefix(func(g *grant) bool { return o.grant(g, m.rec.settings.quarantine) })
 	if m.waiters != nil {
-		m.waiters.ends.prefix(o.wait)
+		m.waiters.heap.prefix(o.wait)
 	}
 	if m.rec.quarantine != nil {
 		m.rec.quarantine.Scan(func(p parole) bool {
@@ -137,7 +137,7 @@ func (s *State) inspect(m *sem) *semaphore.Info {
 		Usage:       m.usage(o),
 		Quarantined: m.quarantined + o.quarantined,
 		Rows:        max(rec.capacity, m.slots.top),
-		Holders:     int64(len(m.leases)) - o.grants,
+		Holders:     int64(m.grants.len()) - o.grants,
 		LastToken:   rec.last,
 		Settings:    rec.settings.vocabulary(),
 	}

@@ -174,7 +174,7 @@ func TestTicksDrainWhatWasCut(t *testing.T) {
 
 // TestSnapshotIsWrittenBesideApply is for the race detector, and for the bytes.
 func TestSnapshotIsWrittenBesideApply(t *testing.T) {
-	s := crowd(t, 2_000, time.Hour)
+	s := crowded(t, 2_000, time.Hour)
 	applyAll(t, s, 1, semaphore.Create{Key: "k2", Capacity: 1, Settings: semaphore.Settings{Quarantine: semaphore.Set(ms(5))}})
 	stamp := Time(1)
 	for range 20 {

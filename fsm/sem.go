@@ -70,9 +70,8 @@ func (r *record) copied(epoch uint32) *record {
 // sem is one semaphore: its record, and beside it what can be computed from the record.
 type sem struct {
 	rec         *record
-	leases      heap[*grant]
-	byHolder    map[string]*grant // nil while there are few
-	waiters     *waiters          // nil while nobody waits
+	grants      crowd[*grant]
+	waiters     *waiters // nil while nobody waits
 	slots       slots
 	inUse       int64
 	quarantined int64 // permits
@@ -90,7 +89,7 @@ func (m *sem) before(other *sem) bool {
 func (m *sem) place() *int32 { return &m.at }
 
 // unused says that nobody holds or waits.
-func (m *sem) unused() bool { return len(m.leases) == 0 && m.waiters == nil }
+func (m *sem) unused() bool { return m.grants.len() == 0 && m.waiters == nil }
 
 // fits says that n permits are free.
 func (m *sem) fits(n int64) bool { return n <= m.rec.capacity-m.inUse-m.quarantined }
@@ -133,7 +132,7 @@ func (s *State) remove(m *sem) {
 	delete(s.byName, m.rec.name)
 	s.records.Delete(m.rec.id)
 	s.stats.Semaphores--
-	s.stats.Holders -= int64(len(m.leases))
+	s.stats.Holders -= int64(m.grants.len())
 	s.stats.InUse -= m.inUse
 	s.stats.Quarantined -= m.quarantined
 	s.moves++

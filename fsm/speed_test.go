@@ -10,8 +10,8 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
-// crowd returns a state whose semaphore "k" has that many holders with a long lease.
-func crowd(t testing.TB, holders int, lease time.Duration) *State {
+// crowded returns a state whose semaphore "k" has that many holders with a long lease.
+func crowded(t testing.TB, holders int, lease time.Duration) *State {
 	t.Helper()
 	s := New()
 	applyAll(t, s, 0, semaphore.Create{Key: "k", Capacity: semaphore.MaxCapacity})
@@ -50,7 +50,7 @@ func entryOf(stamp Time, all ...semaphore.Request) []byte {
 // releases in another order) on a semaphore with 100,000 holders.
 func BenchmarkAcquireAndRelease(b *testing.B) {
 	const batch = 256
-	s := crowd(b, 100_000, time.Hour)
+	s := crowded(b, 100_000, time.Hour)
 	entries := make([][]byte, 64)
 	for i := range entries {
 		var all []semaphore.Request
@@ -108,7 +108,7 @@ func BenchmarkExpiry(b *testing.B) {
 // BenchmarkSnapshot measures how long the state stands still for a snapshot of a million grants, and
 // how long the first changes behind it take.
 func BenchmarkSnapshot(b *testing.B) {
-	s := crowd(b, 1_000_000, time.Hour)
+	s := crowded(b, 1_000_000, time.Hour)
 	entry := entryOf(1, semaphore.Renew{Key: "k", Holder: "holder-000500000"})
 	for b.Loop() {
 		s.Snapshot().Release()
@@ -120,7 +120,7 @@ func BenchmarkSnapshot(b *testing.B) {
 
 // BenchmarkSnapshotWrite measures writing and restoring a million grants.
 func BenchmarkSnapshotWrite(b *testing.B) {
-	s := crowd(b, 1_000_000, time.Hour)
+	s := crowded(b, 1_000_000, time.Hour)
 	data := snapshotOf(b, s)
 	b.Run("write", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
@@ -140,4 +140,39 @@ func BenchmarkSnapshotWrite(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkHandOver measures a request of a batch of 512 on a thousand semaphores with a capacity of
+// one: who holds releases, and the grant goes to who waits.
+func BenchmarkHandOver(b *testing.B) {
+	const semaphores, batch = 1000, 256
+	s := New()
+	var setup []semaphore.Request
+	for i := range semaphores {
+		key := fmt.Sprintf("key-%d", i)
+		setup = append(setup, semaphore.Create{Key: key, Capacity: 1},
+			semaphore.Acquire{Key: key, Holder: "holder-0", Permits: 1, Lease: time.Hour})
+	}
+	applyAll(b, s, 0, setup...)
+	var entries [][]byte
+	for round := range 2 {
+		for from := 0; from+batch <= semaphores; from += batch {
+			var all []semaphore.Request
+			for i := from; i < from+batch; i++ {
+				key := fmt.Sprintf("key-%d", i)
+				all = append(all,
+					semaphore.Acquire{Key: key, Holder: fmt.Sprintf("holder-%d", 1-round), Permits: 1, Lease: time.Hour, Wait: time.Minute},
+					semaphore.Release{Key: key, Holder: fmt.Sprintf("holder-%d", round)})
+			}
+			entries = append(entries, entryOf(1, all...))
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		if _, err := s.Apply(entries[i%len(entries)], testTerm, everybody); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*batch), "ns/request")
 }
