@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"runtime"
+	rtmetrics "runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -67,12 +68,19 @@ func (s *Server) aboutClients() Section {
 	}}
 }
 
+// aboutMemory reads what the runtime counts anyway: runtime.ReadMemStats would stop the world, and
+// some clients send INFO whenever they connect.
 func aboutMemory() Section {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	samples := []rtmetrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
+	rtmetrics.Read(samples)
+	used, total, released := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
 	return Section{"Memory", []Field{
-		{"used_memory", strconv.FormatUint(m.HeapAlloc, 10)},
-		{"used_memory_rss", strconv.FormatUint(m.Sys-m.HeapReleased, 10)},
+		{"used_memory", strconv.FormatUint(used, 10)},
+		{"used_memory_rss", strconv.FormatUint(total-released, 10)},
 		{"maxmemory", "0"},
 		{"maxmemory_policy", "noeviction"},
 	}}
