@@ -212,8 +212,8 @@ func (s *State) finish(m *sem) {
 		return
 	}
 	s.sweep(m)
-	if m.next <= s.now && m.waiters != nil {
-		s.unfinished(m)
+	if s.schedule(m); m.next <= s.now && m.waiters != nil {
+		s.unfinished(m) // those for whom it is too late leave first
 		return
 	}
 	s.serve(m)
