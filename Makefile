@@ -45,10 +45,9 @@ bench: redis ## Measure against Redis on this machine (ARGS='-h' lists options)
 	$(GO) run ./tests/bench $(ARGS)
 
 .PHONY: lint
-lint: ## Check format, vet, staticcheck, golangci-lint, go.mod
+lint: ## Check format, vet, golangci-lint (which runs staticcheck), go.mod
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt wants to change:"; echo "$$files"; exit 1; fi
 	$(GO) vet ./...
-	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
 	$(GO) mod verify
 	$(GO) mod tidy -diff
