@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -242,4 +243,21 @@ func TestManyRacesLoseNoPermit(t *testing.T) {
 	}
 	wg.Wait()
 	r.waits(t, "k", 0, 0)
+}
+
+func TestCancelledWaitsLeaveNothingBehind(t *testing.T) {
+	r, a := full(t)
+	before := runtime.NumGoroutine()
+	for i := range 300 {
+		c := r.dial(t).send(fmt.Sprintf("SEM.ACQUIRE k HOLDER w%d WAIT 60000", i))
+		if i%3 == 0 {
+			r.waits(t, "k", 1, 1)
+		}
+		c.Close()
+		r.waits(t, "k", 1, 0)
+	}
+	eventually(t, "goroutines and connections are as before", func() bool {
+		return runtime.NumGoroutine() <= before && len(r.clients()) == 1 && value(r.metrics.waiting) == 0
+	})
+	a.send("SEM.RELEASE k a").want(":1\r\n")
 }

@@ -53,6 +53,16 @@ func TestPipelineReachesTheBackendInRuns(t *testing.T) {
 	}
 }
 
+func TestLongPipelineIsTakenBeforeAnyReplyIsRead(t *testing.T) {
+	c := start(t).dial(t)
+	c.send("SEM.CREATE k 1").want("+OK\r\n")
+	c.send("SEM.ACQUIRE k HOLDER a").want(grantOf("a", 1))
+	const n = 20_000
+	again := strings.TrimSuffix(grantOf("a", 1), ":0\r\n") + ":1\r\n"
+	c.raw(strings.Repeat(request("SEM.ACQUIRE k HOLDER a"), n))
+	c.want(strings.Repeat(again, n))
+}
+
 func TestListingEndsARun(t *testing.T) {
 	r := start(t)
 	c := r.pipe(t)

@@ -122,18 +122,14 @@ func (s *Server) end(unregister func()) {
 	s.work.Done()
 }
 
-// accept admits a connection and serves it in a goroutine of its own, or turns it away.
+// accept serves a connection in a goroutine of its own, or turns it away.
 func (s *Server) accept(c net.Conn) {
-	if refusal := s.refusal(c); refusal != nil {
-		s.turnAway(c, refusal)
+	client := s.newConn(c)
+	if why := s.admit(client); why != nil {
+		s.turnAway(c, why)
 		return
 	}
 	tune(c)
-	client := s.newConn(c)
-	if !s.register(client) {
-		c.Close()
-		return
-	}
 	go s.serve(client)
 }
 
@@ -152,18 +148,16 @@ func (s *Server) turnAway(c net.Conn, why *semaphore.Error) {
 // ended.
 func (s *Server) ServeConn(c net.Conn) {
 	client := s.newConn(c)
-	if !s.register(client) {
+	if !s.begin(func() { s.addLocked(client) }) {
 		c.Close()
 		return
 	}
 	s.serve(client)
 }
 
-func (s *Server) register(c *conn) bool {
-	return s.begin(func() {
-		s.conns[c.id] = c
-		s.byAddress[host(c.remote)]++
-	})
+func (s *Server) addLocked(c *conn) {
+	s.conns[c.id] = c
+	s.byAddress[host(c.remote)]++
 }
 
 func (s *Server) serve(c *conn) {
@@ -197,21 +191,26 @@ func (s *Server) newConn(c net.Conn) *conn {
 	return client
 }
 
-// refusal returns why a connection is turned away, or nil.
-func (s *Server) refusal(c net.Conn) *semaphore.Error {
-	tcp, _ := c.RemoteAddr().(*net.TCPAddr)
+// admit registers a connection, or returns why it is turned away.
+func (s *Server) admit(c *conn) *semaphore.Error {
+	tcp, _ := c.net.RemoteAddr().(*net.TCPAddr)
 	beyond := tcp != nil && !tcp.IP.IsLoopback()
 	if beyond && s.cfg.Protected && s.cfg.Password == "" {
 		return errProtected
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.conns) >= s.cfg.MaxClients {
+	limit := s.cfg.MaxClientsPerAddress
+	switch {
+	case s.stopped:
+		return semaphore.ErrShutdown
+	case len(s.conns) >= s.cfg.MaxClients:
+		return errMaxClients
+	case beyond && limit > 0 && s.byAddress[host(c.remote)] >= limit:
 		return errMaxClients
 	}
-	if limit := s.cfg.MaxClientsPerAddress; beyond && limit > 0 && s.byAddress[host(address(tcp))] >= limit {
-		return errMaxClients
-	}
+	s.work.Add(1)
+	s.addLocked(c)
 	return nil
 }
 
