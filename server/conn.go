@@ -313,7 +313,7 @@ func (c *conn) rest() {
 // linger lets the last words reach the client: closing a socket with unread bytes in it resets the
 // connection, which discards what is still on its way.
 func (c *conn) linger() {
-	const patience, bytes = 200 * time.Millisecond, 1 << 20
+	const patience, most = 200 * time.Millisecond, 1 << 20
 	half, ok := c.net.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return
@@ -322,5 +322,5 @@ func (c *conn) linger() {
 	if c.server.stopping() {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.net, bytes) // whatever comes, it is closed next
+	_, _ = io.CopyN(io.Discard, c.net, most) // whatever comes, it is closed next
 }
