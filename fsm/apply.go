@@ -82,7 +82,6 @@ func (s *State) batch(body *reader) ([]Section, error) {
 		s.lose(incarnation, grace)
 	}
 	s.expire()
-	s.budget = s.portion
 	var sections []Section
 	for len(b.sections.rest) > 0 {
 		part := b.sections.section()

@@ -6,14 +6,14 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
-// portion is how many leases, waits, grants and removals one entry processes of those that have
-// fallen due, and as many again of unfinished lines: an entry takes a few milliseconds at the most,
-// and the leader proposes the next one at once.
-const portion = 4096
-
-// allowance is what a request may always do for its own semaphore, when the entry's portion for
-// requests is used up.
-const allowance = 16
+// portion is how many leases, waits, grants and removals one entry processes: an entry takes a few
+// milliseconds, and the leader proposes the next one at once. What has fallen due comes first; then
+// unfinished lines, for which a quarter is kept; then what requests bring about, each of which may do
+// the allowance for its own semaphore even when the portion is used up.
+const (
+	portion   = 4096
+	allowance = 16
+)
 
 // What can fall due of a semaphore. At a tie the earlier one here comes first: permits become free
 // before a wait for them ends.
@@ -82,7 +82,7 @@ func (s *State) expire() {
 	for s.budget > 0 && len(s.due) > 0 && s.due[0].next <= s.now {
 		s.step(s.due[0])
 	}
-	s.budget = s.portion
+	s.budget = max(s.budget, (s.portion+3)/4)
 	for s.budget > 0 && s.work.Len() > 0 {
 		_, m, _ := s.work.Min()
 		s.finish(m)

@@ -3,7 +3,9 @@ package fsm
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/semserver/semserver/semaphore"
 )
@@ -42,5 +44,42 @@ func TestHolderTakesLittleMemory(t *testing.T) {
 	t.Logf("%d bytes a holder", got)
 	if got > maxBytesPerHolder {
 		t.Errorf("got %d bytes a holder, want at most %d", got, maxBytesPerHolder)
+	}
+}
+
+// TestStateKeepsNothingOfAnEntry applies entries that are large for what they leave behind.
+func TestStateKeepsNothingOfAnEntry(t *testing.T) {
+	const entries = 200
+	ballast := semaphore.Cancel{Key: strings.Repeat("x", maxText), Holder: "h"}
+	s := crowded(t, 1, time.Hour)
+	before := heapInUse()
+	for i := range entries {
+		applyAll(t, s, 0, ballast,
+			semaphore.Acquire{Key: fmt.Sprintf("key-%d", i), Holder: "h", Label: "l", Permits: 1, Create: true, Capacity: 1},
+			semaphore.Acquire{Key: fmt.Sprintf("key-%d", i), Holder: "w", Label: "l", Permits: 1, Wait: time.Hour})
+	}
+	after := heapInUse()
+	runtime.KeepAlive(s)
+	if got, limit := int64(after)-int64(before), int64(entries*maxText/10); got > limit {
+		t.Errorf("got %d bytes kept of %d entries, want at most %d", got, entries, limit)
+	}
+}
+
+// TestSnapshotCostsTheSameHoweverLargeTheStateIs counts what a snapshot and the first change behind it
+// allocate.
+func TestSnapshotCostsTheSameHoweverLargeTheStateIs(t *testing.T) {
+	const limit = 64 << 10
+	for _, holders := range []int{100, 100_000} {
+		s := crowded(t, holders, time.Hour)
+		entry := entryOf(1, semaphore.Renew{Key: "k", Holder: "holder-000000050"})
+		got := allocated(func() {
+			defer s.Snapshot().Release()
+			if _, err := s.Apply(entry, testTerm, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if got > limit {
+			t.Errorf("%d holders: got %d bytes allocated, want at most %d", holders, got, limit)
+		}
 	}
 }

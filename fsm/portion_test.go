@@ -108,7 +108,7 @@ func TestLargeResizeServesTheLineInPortions(t *testing.T) {
 			}
 			served++
 		}
-		if len(n.events) > 2*portion+allowance {
+		if len(n.events) > portion+3*allowance {
 			t.Fatalf("got %d grants by one entry", len(n.events))
 		}
 		if served == line {
@@ -176,5 +176,35 @@ func TestRefusalsInABacklogDoNotLookAgainAndAgain(t *testing.T) {
 	applyAll(t, s, 2_000_001, refused)
 	if s.overlay == looked {
 		t.Error("went by an old look after the clock had moved")
+	}
+}
+
+// TestHoldersOfEndedLeasesReturnBeforeTheyAreProcessed lets many holders ask again in the entry in
+// which their leases end, when nothing overdue has been processed: each gets one live grant.
+func TestHoldersOfEndedLeasesReturnBeforeTheyAreProcessed(t *testing.T) {
+	const holders = 3 * few
+	s := small(crowded(t, holders, time.Second), 0, 0)
+	var all []semaphore.Request
+	for i := range holders {
+		all = append(all, semaphore.Acquire{Key: "k", Holder: fmt.Sprintf("holder-%09d", i), Permits: 2})
+	}
+	out, err := s.Apply(entryOf(2_000_000, all...), testTerm, everybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range out.Sections[0].Replies {
+		if g, ok := r.Value.(*semaphore.Grant); !ok || g.Replayed {
+			t.Fatalf("holder %d: got %+v, want a new grant", i, r)
+		}
+	}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	applyAll(t, small(s, portion, allowance), 2_000_000, semaphore.Renew{Key: "k", Holder: "holder-000000007", Lease: semaphore.Persist})
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if got := s.Stats(); got.Holders != holders || got.Expired != holders || got.InUse != 2*holders {
+		t.Errorf("got %+v, want %d holders with 2 permits each", got, holders)
 	}
 }
