@@ -146,3 +146,30 @@ func TestServeOnUnixSocket(t *testing.T) {
 		t.Errorf("socket: %v", err)
 	}
 }
+
+// BenchmarkHandOver is the time from a release to the grant of the next in line, and beside it that
+// of a plain acquire.
+func BenchmarkHandOver(b *testing.B) {
+	r, a := full(b)
+	next := r.dial(b)
+	a.SetDeadline(time.Time{})
+	next.SetDeadline(time.Time{})
+	var handOver, plain time.Duration
+	holder := "a"
+	for i := range b.N {
+		h := fmt.Sprint("h", i)
+		next.send("SEM.ACQUIRE k WAIT 60000 HOLDER " + h)
+		r.waits(b, "k", 1, 1)
+		began := time.Now()
+		a.send("SEM.RELEASE k " + holder)
+		next.reply()
+		handOver += time.Since(began)
+		a.reply()
+		began = time.Now()
+		next.send("SEM.ACQUIRE k HOLDER " + h).reply()
+		plain += time.Since(began)
+		holder = h
+	}
+	b.ReportMetric(float64(handOver.Microseconds())/float64(b.N), "µs/hand-over")
+	b.ReportMetric(float64(plain.Microseconds())/float64(b.N), "µs/acquire")
+}

@@ -42,44 +42,43 @@ func (w *wait) interrupt(instead semaphore.Reply) bool {
 // await answers an Acquire that stands in line when its turn has come, its wait has ended, the client
 // hangs up, somebody unblocks it, or the server stops.
 func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) error {
+	c.run, c.requests = nil, nil
+	if err := c.flush(); err != nil {
+		c.lost(&q, leave(line), began)
+		return err
+	}
+	c.rest()
 	metrics := c.server.metrics
-	r, err := c.outcome(line, w)
-	metrics.waited(r, time.Since(began))
-	if err == nil && c.gone == nil {
-		c.out.answer(&q, r)
+	metrics.waiting.Inc()
+	watch := c.watch()
+	r := c.line(line, w, watch)
+	metrics.waiting.Dec()
+	if c.gone = watch.seen(); c.gone != nil {
+		watch.stop()
+		c.lost(&q, r, began)
 		return nil
 	}
-	metrics.hangups.Inc()
+	// The client is told before the watch is stopped, which takes a change of goroutines: the time
+	// from a release to the next grant is what everybody behind waits for.
+	metrics.waited(r, time.Since(began))
+	c.out.answer(&q, r)
+	err := c.flush()
+	c.gone = watch.stop()
+	return err
+}
+
+// lost ends a wait whose client has hung up. Whatever came of it is not told; if the client has closed
+// only its sending half, it reads that it got nothing.
+func (c *conn) lost(q *call, r semaphore.Reply, began time.Time) {
+	c.server.metrics.waited(r, time.Since(began))
+	c.server.metrics.hangups.Inc()
 	if g, ok := r.Value.(*semaphore.Grant); ok {
 		if !g.Replayed {
 			c.giveBack(q.request.Semaphore(), g)
 		}
 		r = semaphore.Reply{}
 	}
-	c.out.answer(&q, r)
-	return err
-}
-
-// outcome waits until the request has left the line, in whichever way. It returns an error if what
-// came before could not be written.
-func (c *conn) outcome(line *semaphore.Waiting, w *wait) (semaphore.Reply, error) {
-	select {
-	case r := <-line.Done:
-		c.run, c.requests = c.run[:0], c.requests[:0]
-		return r, nil
-	default:
-	}
-	c.run, c.requests = nil, nil
-	if err := c.flush(); err != nil {
-		return leave(line), err
-	}
-	c.rest()
-	c.server.metrics.waiting.Inc()
-	watch := c.watch()
-	r := c.line(line, w, watch)
-	c.gone = watch.stop()
-	c.server.metrics.waiting.Dec()
-	return r, nil
+	c.out.answer(q, r)
 }
 
 // line stands in line until the outcome is certain. Who leaves may find that the grant came first.
@@ -126,6 +125,16 @@ func (c *conn) watch() *watch {
 	c.net.SetReadDeadline(time.Time{})
 	go w.run()
 	return w
+}
+
+// seen returns how the client hung up, if it is known by now.
+func (w *watch) seen() error {
+	select {
+	case <-w.done:
+		return w.err
+	default:
+		return nil
+	}
 }
 
 // stop ends the watch and returns how the client hung up, if it did.
