@@ -61,7 +61,7 @@ type wireFlags struct {
 	MaxClients            int           `default:"${max_clients}" placeholder:"N" help:"Connections in all (default: ${default})."`
 	MaxClientsPerAddress  int           `default:"${max_clients_per_address}" placeholder:"N" help:"Connections from one address beyond loopback (default: ${default}). 0: no cap."`
 	IdleTimeout           time.Duration `default:"${idle_timeout}" placeholder:"TIME" help:"Close a connection that has sent nothing for so long and does not wait in line (default: ${default}). 0s: never."`
-	HandshakeTimeout      time.Duration `default:"${handshake_timeout}" placeholder:"TIME" help:"Time for the first command and, with a password, for AUTH (default: ${default}). 0s: no limit."`
+	HandshakeTimeout      time.Duration `default:"${handshake_timeout}" placeholder:"TIME" help:"Time for the first command, for AUTH where there is a password, and for the rest of a command that was begun (default: ${default}). 0s: no limit."`
 	WriteTimeout          time.Duration `default:"${write_timeout}" placeholder:"TIME" help:"Time for one write to a client that does not read (default: ${default}). 0s: no limit."`
 	MaxOutput             int           `default:"${max_output}" placeholder:"BYTES" help:"Bytes of unwritten replies at which a connection's pipeline is halted (default: ${default})."`
 	MaxArguments          int           `default:"${max_arguments}" placeholder:"N" help:"Arguments of one command (default: ${default})."`
