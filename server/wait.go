@@ -53,8 +53,8 @@ func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) 
 	watch := c.watch()
 	r := c.line(line, w, watch)
 	metrics.waiting.Dec()
-	if c.gone = watch.seen(); c.gone != nil {
-		watch.stop()
+	if watch.sees() {
+		c.gone = watch.stop()
 		c.lost(&q, r, began)
 		return nil
 	}
@@ -127,13 +127,13 @@ func (c *conn) watch() *watch {
 	return w
 }
 
-// seen returns how the client hung up, if it is known by now.
-func (w *watch) seen() error {
+// sees reports whether the client is known to have hung up by now.
+func (w *watch) sees() bool {
 	select {
 	case <-w.done:
-		return w.err
+		return w.err != nil
 	default:
-		return nil
+		return false
 	}
 }
 
