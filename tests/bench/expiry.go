@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,7 +19,7 @@ const (
 
 // expiry measures what clients of other semaphores notice when very many leases end at once: those of
 // one semaphore, and one each of as many semaphores.
-func expiry(b *bench) error {
+func expiry(ctx context.Context, b *bench) error {
 	s, err := b.semserver(b.stores[0])
 	if err != nil {
 		return err
@@ -36,6 +37,9 @@ func expiry(b *bench) error {
 	} {
 		var p99s, calms []float64
 		for round := range b.rounds {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			run := fmt.Sprint(c.what, round, "-")
 			calm, p99, err := b.expireTogether(s, func(i int) string { return c.key(run, i) })
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 const handoverSamples = 500
 
 // handover compares the time from a release to the next waiter's grant with a plain acquire's.
-func handover(b *bench) error {
+func handover(ctx context.Context, b *bench) error {
 	s, err := b.semserver(b.stores[0])
 	if err != nil {
 		return err
@@ -28,6 +29,9 @@ func handover(b *bench) error {
 	}
 	var handovers, plains []float64
 	for round := range b.rounds {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var over, plain []float64
 		for range handoverSamples {
 			p, h, err := handOver(holder, next)

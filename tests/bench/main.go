@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -25,7 +27,9 @@ type settings struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -57,7 +61,7 @@ func parse(args []string) (settings, error) {
 // measurement is one figure, or a few that belong together.
 type measurement struct {
 	name string
-	run  func(b *bench) error
+	run  func(ctx context.Context, b *bench) error
 }
 
 func measurements() []measurement {
@@ -89,7 +93,7 @@ type row struct {
 	passed                               bool
 }
 
-func run(args []string) error {
+func run(ctx context.Context, args []string) error {
 	s, err := parse(args)
 	if err != nil {
 		return err
@@ -110,7 +114,7 @@ func run(args []string) error {
 		if !strings.Contains(m.name, b.only) {
 			continue
 		}
-		if err := m.run(b); err != nil {
+		if err := m.run(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}

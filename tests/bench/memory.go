@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -8,9 +9,12 @@ import (
 )
 
 // memory measures what a waiting connection costs.
-func memory(b *bench) error {
+func memory(ctx context.Context, b *bench) error {
 	var each []int64
 	for round := range b.rounds {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := b.waiterBytes()
 		if err != nil {
 			return err

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
@@ -18,6 +20,8 @@ const (
 	// request.
 	holderPlaceholder = "__rand_int__"
 	holderSpace       = 2_000_000_000
+	// loadTimeout is the longest that one run may take.
+	loadTimeout = 5 * time.Minute
 )
 
 // side is a server under load.
@@ -98,7 +102,7 @@ func info(conn *resp.Conn, key string) (map[string]int64, error) {
 
 // throughput compares acquires per second: with a Redis that fsyncs every write where each client
 // waits for its reply, with one that writes nothing where sixteen requests travel together.
-func throughput(b *bench) error {
+func throughput(ctx context.Context, b *bench) error {
 	sides := map[string]side{}
 	defer func() {
 		for _, s := range sides {
@@ -126,7 +130,7 @@ func throughput(b *bench) error {
 		against string
 		target  float64
 	}{{1, "fsync", 1.3}, {16, "memory", 3}} {
-		if err := b.compare(sides, c.depth, c.against, c.target); err != nil {
+		if err := b.compare(ctx, sides, c.depth, c.against, c.target); err != nil {
 			return err
 		}
 	}
@@ -134,11 +138,11 @@ func throughput(b *bench) error {
 }
 
 // compare measures all log stores and the Redis in turn.
-func (b *bench) compare(sides map[string]side, depth int, against string, target float64) error {
+func (b *bench) compare(ctx context.Context, sides map[string]side, depth int, against string, target float64) error {
 	rates := map[string][]float64{}
 	for round := range b.rounds {
 		for _, name := range append([]string{against}, b.stores...) {
-			rate, err := load(sides[name], depth, b.requests[depth])
+			rate, err := load(ctx, sides[name], depth, b.requests[depth])
 			if err != nil {
 				return fmt.Errorf("%s, P=%d: %w", name, depth, err)
 			}
@@ -174,7 +178,7 @@ func medianRatio(ours, theirs []float64) float64 {
 
 // load runs redis-benchmark and returns requests per second. It checks that the work was done: random
 // holders that come twice are the only requests without a grant of their own.
-func load(s side, depth, requests int) (float64, error) {
+func load(ctx context.Context, s side, depth, requests int) (float64, error) {
 	command, err := s.prepare(requests + connections*depth)
 	if err != nil {
 		return 0, err
@@ -185,7 +189,9 @@ func load(s side, depth, requests int) (float64, error) {
 	}
 	args := []string{"-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", fmt.Sprint(connections), "-P", fmt.Sprint(depth),
 		"-n", fmt.Sprint(requests), "-r", fmt.Sprint(holderSpace), "--csv"}
-	out, err := exec.Command("redis-benchmark", append(args, command...)...).Output()
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "redis-benchmark", append(args, command...)...).Output()
 	if err != nil {
 		return 0, fmt.Errorf("redis-benchmark: %w", err)
 	}
