@@ -11,8 +11,9 @@ import (
 const (
 	// redisVersion is the Redis that clients may take us for when they decide what to send.
 	redisVersion = "7.4.0"
-	// databases is how many numbers SELECT accepts. They all show the same semaphores.
-	databases = 16
+	// databases is how many numbers SELECT accepts: there is one set of semaphores, and who believes in
+	// another should be told.
+	databases = 1
 )
 
 // serverCommands describes the commands about the server, as far as clients send them by themselves.
