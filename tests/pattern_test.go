@@ -79,6 +79,9 @@ func parseOne(in []token) (pattern, []token, error) {
 		return nil, nil, fmt.Errorf("something is missing at the end")
 	}
 	first, in := in[0], in[1:]
+	if code, refused := strings.CutPrefix(first.text, "-"); refused && !first.quoted && strings.ToUpper(code) == code && strings.ToLower(code) != code {
+		return errorPattern(code), in, nil
+	}
 	if first.quoted || first.text != "[" && first.text != "{" {
 		return first, in, nil
 	}

@@ -211,8 +211,8 @@ func rate(out string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read redis-benchmark: %w", err)
 	}
-	if last := records[len(records)-1]; len(records) > 1 && len(last) > 1 && records[0][1] == "rps" {
-		return strconv.ParseFloat(last[1], 64)
+	if len(records) != 2 || len(records[0]) < 2 || records[0][1] != "rps" {
+		return 0, fmt.Errorf("read redis-benchmark: no rate in %q", out)
 	}
-	return 0, fmt.Errorf("read redis-benchmark: no rate in %q", out)
+	return strconv.ParseFloat(records[1][1], 64)
 }
