@@ -16,10 +16,11 @@ import (
 // gambler draws random requests that have a fair chance to meet each other.
 type gambler struct {
 	*rapid.T
+	out    Outcome    // of the latest entry played
 	grants []GiveBack // to be given back, perhaps
 	places []Leave    // to be left, perhaps
 	waits  bool       // draw requests that wait
-	stays  bool       // draw no IDLE
+	stays  bool       // draw no IDLE, and no Reconcile: how much is overdue is its answer
 }
 
 func (g *gambler) n(what string, low, high int) int     { return rapid.IntRange(low, high).Draw(g.T, what) }
@@ -83,7 +84,7 @@ func (g *gambler) request() semaphore.Request {
 		return semaphore.Create{Key: g.key(), Capacity: int64(g.n("capacity", 0, 4)), Settings: g.settings(), MinToken: token, IfAbsent: g.chance("ifabsent", 30)}
 	case d <= 97:
 		return semaphore.Resize{Key: g.key(), Capacity: int64(g.n("capacity", 0, 5)), Settings: g.settings()}
-	case d <= 98:
+	case d <= 98 && !g.stays:
 		return semaphore.Reconcile{Key: g.key()}
 	}
 	return semaphore.Delete{Key: g.key(), Force: g.chance("force", 50)}
@@ -213,6 +214,9 @@ func compare(rt *rapid.T, s *State, entry []byte, want []semaphore.Reply, m *mod
 }
 
 func show(r semaphore.Reply) string {
+	if r.Value == nil && r.Err == nil {
+		return "nil"
+	}
 	if r.Err != nil {
 		return r.Err.Error()
 	}
