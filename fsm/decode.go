@@ -187,6 +187,19 @@ func (r *reader) section() section {
 	return s
 }
 
+func (r *reader) settings() (s semaphore.Settings) {
+	flags := r.byte()
+	if flags >= givenIdle<<1 {
+		r.fail("unknown setting")
+	}
+	for _, one := range settingFlags(&s) {
+		if flags&one.flag != 0 {
+			*one.setting = semaphore.Set(time.Duration(r.svar()))
+		}
+	}
+	return s
+}
+
 func (r *reader) acquire() (a semaphore.Acquire) {
 	a.Key, a.Holder, a.Label = r.text(), r.text(), r.text()
 	flags := r.byte()

@@ -3,7 +3,6 @@ package fsm
 import (
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"github.com/semserver/semserver/semaphore"
 )
@@ -155,34 +154,12 @@ func appendPage(dst []byte, cursor uint64, count int) []byte {
 	return binary.AppendVarint(binary.AppendUvarint(dst, cursor), int64(count))
 }
 
-func appendSettings(dst []byte, s semaphore.Settings) []byte {
-	flags := len(dst)
-	dst = append(dst, 0)
-	for _, one := range []struct {
-		setting semaphore.Setting
-		flag    byte
-	}{
-		{s.Lease, givenLease},
-		{s.MaxLease, givenMaxLease},
-		{s.MaxHold, givenMaxHold},
-		{s.Quarantine, givenQuarantine},
-		{s.Idle, givenIdle},
-	} {
-		if one.setting.Given {
-			dst[flags] |= one.flag
-			dst = binary.AppendVarint(dst, int64(one.setting.Value))
-		}
-	}
-	return dst
-}
-
-// settings reads what appendSettings wrote.
-func (r *reader) settings() (s semaphore.Settings) {
-	flags := r.byte()
-	if flags >= givenIdle<<1 {
-		r.fail("unknown setting")
-	}
-	for _, one := range []struct {
+// settingFlags pairs the settings with their flags, in the order of their encoding.
+func settingFlags(s *semaphore.Settings) [5]struct {
+	setting *semaphore.Setting
+	flag    byte
+} {
+	return [...]struct {
 		setting *semaphore.Setting
 		flag    byte
 	}{
@@ -191,10 +168,18 @@ func (r *reader) settings() (s semaphore.Settings) {
 		{&s.MaxHold, givenMaxHold},
 		{&s.Quarantine, givenQuarantine},
 		{&s.Idle, givenIdle},
-	} {
-		if flags&one.flag != 0 {
-			*one.setting = semaphore.Set(time.Duration(r.svar()))
+	}
+}
+
+// appendSettings appends which settings are given (u8), and those.
+func appendSettings(dst []byte, s semaphore.Settings) []byte {
+	flags := len(dst)
+	dst = append(dst, 0)
+	for _, one := range settingFlags(&s) {
+		if one.setting.Given {
+			dst[flags] |= one.flag
+			dst = binary.AppendVarint(dst, int64(one.setting.Value))
 		}
 	}
-	return s
+	return dst
 }

@@ -76,10 +76,7 @@ func (s *State) restore(r *reader) error {
 	s.now, s.last = r.moment(), r.natural()
 	s.at = s.now
 	s.ids, s.works = r.uvar(), r.uvar()
-	for _, total := range []*int64{
-		&s.stats.Granted, &s.stats.GivenBack, &s.stats.Released, &s.stats.Renewed, &s.stats.Expired,
-		&s.stats.Refused, &s.stats.TimedOut, &s.stats.Reconciled, &s.stats.Removed,
-	} {
+	for _, total := range s.stats.totals() {
 		*total = r.natural()
 	}
 	before := uint64(0)
@@ -96,21 +93,16 @@ func (s *State) restore(r *reader) error {
 
 func (r *reader) record() *record {
 	rec := &record{id: r.uvar(), name: strings.Clone(r.text())}
-	t, c := &rec.settings, &rec.counters
-	for _, field := range []*int64{
-		&rec.capacity, &t.lease, &t.maxLease, &t.maxHold, &t.quarantine, &t.idle,
-		&c.grantsImmediate, &c.grantsWaited, &c.refused, &c.waitTimeouts, &c.waitTotal,
-		&c.releases, &c.renewals, &c.expirations, &c.reconciled, &c.heldTotal,
-	} {
-		*field = r.natural()
+	for _, n := range rec.numbers() {
+		*n = r.natural()
 	}
-	rec.unused, rec.last = r.moment(), r.natural()
+	rec.unused = r.moment()
 	rec.joins, rec.work, rec.sweep = r.uvar(), r.uvar(), r.uvar()
 	rec.born = r.truth()
 	if rec.capacity > semaphore.MaxCapacity {
 		r.fail("capacity out of range")
 	}
-	if t.maxLease > 0 && t.lease > t.maxLease {
+	if t := rec.settings; t.maxLease > 0 && t.lease > t.maxLease {
 		r.fail("LEASE above MAXLEASE")
 	}
 	return rec

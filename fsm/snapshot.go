@@ -51,7 +51,9 @@ func (sn *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	e.buf = append(append(e.buf, snapshotMagic...), snapshotVersion)
 	e.svar(int64(sn.now), sn.last)
 	e.uvar(sn.ids, sn.works)
-	e.svar(sn.stats.totals()...)
+	for _, total := range sn.stats.totals() {
+		e.svar(*total)
+	}
 	e.uvar(uint64(sn.records.Len()))
 	sn.records.Scan(func(_ uint64, r *record) bool {
 		e.record(r)
@@ -70,10 +72,20 @@ func (sn *Snapshot) WriteTo(w io.Writer) (int64, error) {
 func (sn *Snapshot) Release() { sn.records = nil }
 
 // totals are the figures that count since the state began; the others are computed.
-func (t *Stats) totals() []int64 {
-	return []int64{
-		t.Granted, t.GivenBack, t.Released, t.Renewed, t.Expired,
-		t.Refused, t.TimedOut, t.Reconciled, t.Removed,
+func (t *Stats) totals() [9]*int64 {
+	return [...]*int64{
+		&t.Granted, &t.GivenBack, &t.Released, &t.Renewed, &t.Expired,
+		&t.Refused, &t.TimedOut, &t.Reconciled, &t.Removed,
+	}
+}
+
+// numbers are the figures of a record, none of them negative, in the order of their encoding.
+func (r *record) numbers() [17]*int64 {
+	t, c := &r.settings, &r.counters
+	return [...]*int64{
+		&r.capacity, &r.last, &t.lease, &t.maxLease, &t.maxHold, &t.quarantine, &t.idle,
+		&c.grantsImmediate, &c.grantsWaited, &c.refused, &c.waitTimeouts, &c.waitTotal,
+		&c.releases, &c.renewals, &c.expirations, &c.reconciled, &c.heldTotal,
 	}
 }
 
@@ -126,11 +138,10 @@ func (e *encoder) record(r *record) {
 	e.room()
 	e.uvar(r.id)
 	e.buf = appendText(e.buf, r.name)
-	t, c := &r.settings, &r.counters
-	e.svar(r.capacity, t.lease, t.maxLease, t.maxHold, t.quarantine, t.idle)
-	e.svar(c.grantsImmediate, c.grantsWaited, c.refused, c.waitTimeouts, c.waitTotal)
-	e.svar(c.releases, c.renewals, c.expirations, c.reconciled, c.heldTotal)
-	e.svar(int64(r.unused), r.last)
+	for _, n := range r.numbers() {
+		e.svar(*n)
+	}
+	e.svar(int64(r.unused))
 	e.uvar(r.joins, r.work, r.sweep)
 	e.buf = appendTruth(e.buf, r.born)
 	e.quarantine(r)
