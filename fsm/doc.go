@@ -25,9 +25,10 @@
 // milliseconds. So a lease can be over and still be in the books. Three rules keep that invisible:
 // a grant counts as live only by its end; a request first processes what is overdue of its own
 // semaphore, in order, as far as the budget goes; and answers that show figures take what is overdue
-// as over (overlay). A request that cannot wait is never refused because of the budget. Two things
-// are not cut: a change of QUARANTINE in the midst of a backlog, and a deletion that sends a long
-// line away. Removal of an unused semaphore may come an entry late.
+// as over (overlay). Where nobody stands in line, a request is never refused because of the budget:
+// it processes as many ended leases as its permits need. Three things are not cut: a change of
+// QUARANTINE in the midst of a backlog, a deletion that sends a long line away, and the marking of a
+// lost node's waiters. Removal of an unused semaphore may come an entry late.
 //
 // # Parts
 //
