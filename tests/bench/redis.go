@@ -88,6 +88,8 @@ func (r *redisServer) stop() {
 
 func (r *redisServer) address() string { return r.addr }
 
+func (r *redisServer) pid() int { return r.command.Process.Pid }
+
 // prepare empties it and fills the list with free permits.
 func (r *redisServer) prepare(permits int) ([]string, error) {
 	if _, err := r.conn.Do("FLUSHALL"); err != nil {

@@ -27,6 +27,7 @@ const (
 // side is a server under load.
 type side interface {
 	address() string
+	pid() int
 	// prepare makes a new semaphore with at least that many free permits and returns the command that
 	// acquires one of them.
 	prepare(permits int) (command []string, err error)
@@ -56,6 +57,8 @@ func (b *bench) semserver(store string) (*semserver, error) {
 }
 
 func (s *semserver) address() string { return s.node.Addr }
+
+func (s *semserver) pid() int { return s.node.Process.Pid }
 
 func (s *semserver) stop() {
 	_ = s.conn.Close() // nothing is left to be read
@@ -137,31 +140,49 @@ func throughput(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// figures are what the rounds of one side brought.
+type figures struct {
+	rates []float64 // requests per second
+	costs []float64 // processor time of the server for each request, in microseconds
+}
+
 // compare measures all log stores and the Redis in turn.
 func (b *bench) compare(ctx context.Context, sides map[string]side, depth int, against string, target float64) error {
-	rates := map[string][]float64{}
+	found := map[string]*figures{}
 	for round := range b.rounds {
 		for _, name := range append([]string{against}, b.stores...) {
-			rate, err := load(ctx, sides[name], depth, b.requests[depth])
+			rate, cost, err := load(ctx, sides[name], depth, b.requests[depth])
 			if err != nil {
 				return fmt.Errorf("%s, P=%d: %w", name, depth, err)
 			}
-			b.progress("throughput P=%d round %d: %s %.0f req/s", depth, round+1, name, rate)
-			rates[name] = append(rates[name], rate)
+			b.progress("throughput P=%d round %d: %s %.0f req/s, %.1f µs of processor time each", depth, round+1, name, rate, cost)
+			f := found[name]
+			if f == nil {
+				f = &figures{}
+				found[name] = f
+			}
+			f.rates, f.costs = append(f.rates, rate), append(f.costs, cost)
 		}
 	}
+	theirs := found[against]
 	for i, store := range b.stores {
-		ratio := medianRatio(rates[store], rates[against])
+		ours := found[store]
+		ratio := medianRatio(ours.rates, theirs.rates)
 		r := row{
 			what:    fmt.Sprintf("acquire, %d connections, P=%d, %s", connections, depth, store),
-			figure:  fmt.Sprintf("%.0f req/s", median(rates[store])),
-			against: fmt.Sprintf("redis %s %.0f req/s", against, median(rates[against])),
+			figure:  fmt.Sprintf("%.0f req/s", median(ours.rates)),
+			against: fmt.Sprintf("redis %s %.0f req/s", against, median(theirs.rates)),
 			ratio:   fmt.Sprintf("%.2f", ratio),
 		}
 		if i == 0 {
 			r.target, r.passed = fmt.Sprintf(">= %.1f", target), ratio >= target
 		}
-		b.rows = append(b.rows, r)
+		b.rows = append(b.rows, r, row{
+			what:    "  processor time of the server for each",
+			figure:  fmt.Sprintf("%.1f µs", median(ours.costs)),
+			against: fmt.Sprintf("redis %s %.1f µs", against, median(theirs.costs)),
+			ratio:   fmt.Sprintf("%.2f", medianRatio(ours.costs, theirs.costs)),
+		})
 	}
 	return nil
 }
@@ -176,33 +197,55 @@ func medianRatio(ours, theirs []float64) float64 {
 	return median(ratios)
 }
 
-// load runs redis-benchmark and returns requests per second. It checks that the work was done: random
-// holders that come twice are the only requests without a grant of their own.
-func load(ctx context.Context, s side, depth, requests int) (float64, error) {
+// load runs redis-benchmark and returns requests per second and the server's processor time for each,
+// in microseconds. It checks that the work was done: random holders that come twice are the only
+// requests without a grant of their own.
+func load(ctx context.Context, s side, depth, requests int) (perSecond, cost float64, err error) {
 	command, err := s.prepare(requests + connections*depth)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	port, err := resp.Port(s.address())
+	before, err := cpuTime(s.pid())
 	if err != nil {
-		return 0, err
+		return 0, 0, err
+	}
+	out, err := redisBenchmark(ctx, s.address(), depth, requests, command)
+	if err != nil {
+		return 0, 0, err
+	}
+	after, err := cpuTime(s.pid())
+	if err != nil {
+		return 0, 0, err
+	}
+	granted, err := s.granted()
+	if err != nil {
+		return 0, 0, err
+	}
+	if granted < int64(requests)*99/100 {
+		return 0, 0, fmt.Errorf("%d requests brought %d grants", requests, granted)
+	}
+	perSecond, err = rate(out)
+	return perSecond, float64((after - before).Microseconds()) / float64(requests), err
+}
+
+// redisBenchmark sends a command that often and returns what redis-benchmark prints.
+func redisBenchmark(ctx context.Context, addr string, depth, requests int, command []string) (string, error) {
+	port, err := resp.Port(addr)
+	if err != nil {
+		return "", err
 	}
 	args := []string{"-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", fmt.Sprint(connections), "-P", fmt.Sprint(depth),
 		"-n", fmt.Sprint(requests), "-r", fmt.Sprint(holderSpace), "--csv"}
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "redis-benchmark", append(args, command...)...).Output()
+	var complaint strings.Builder
+	benchmark := exec.CommandContext(ctx, "redis-benchmark", append(args, command...)...)
+	benchmark.Stderr = &complaint
+	out, err := benchmark.Output()
 	if err != nil {
-		return 0, fmt.Errorf("redis-benchmark: %w", err)
+		return "", fmt.Errorf("redis-benchmark: %w: %s%s", err, complaint.String(), out)
 	}
-	granted, err := s.granted()
-	if err != nil {
-		return 0, err
-	}
-	if granted < int64(requests)*99/100 {
-		return 0, fmt.Errorf("%d requests brought %d grants", requests, granted)
-	}
-	return rate(string(out))
+	return string(out), nil
 }
 
 // rate finds the requests per second in what redis-benchmark prints.
