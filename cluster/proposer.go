@@ -128,11 +128,11 @@ func (p *proposer) open() {
 
 // opened is told by the state machine that this node's Open took effect.
 func (p *proposer) opened(l leadership) {
+	p.log.Info("leading", "term", l.term, "lost_nodes", len(l.lost))
+	p.metrics.leaderships.Inc()
 	p.mu.Lock()
 	p.lead, p.opening = &l, 0
 	p.mu.Unlock()
-	p.metrics.leaderships.Inc()
-	p.log.Info("leading", "term", l.term, "lost_nodes", len(l.lost))
 	p.nudge()
 }
 

@@ -10,11 +10,14 @@ import (
 
 // Caps on one entry. A run is never split, so one run that is larger than the bytes still goes alone.
 const (
-	maxEntryRequests = 2 * semaphore.MaxRun
+	maxEntryRequests = 4 * semaphore.MaxRun
 	maxEntryBytes    = 256 << 10
-	// maxInFlight entries are in the log but not applied yet. Two keep the disk busy while the last
-	// one is applied; more would only make smaller batches.
+	// maxInFlight entries are in the log but not applied yet. The second keeps the disk busy while
+	// the first is applied; more would only make smaller batches.
 	maxInFlight = 2
+	// worthSecond is how many requests have to be queued for a second entry. With fewer, it is
+	// cheaper, and no slower, to let them join those that arrive until the first has landed.
+	worthSecond = 64
 )
 
 // flight is an entry on its way through the log, with the runs whose requests it carries.
@@ -51,7 +54,7 @@ func newQueue(incarnation uint64, limits semaphore.Limits) *queue {
 }
 
 // add puts a run at the end. It reports false for accepted when the queue is closed, and for room when
-// as much is in flight as may be: then the run will be taken when something has landed.
+// no entry can be taken now: then the run will be taken when something has landed.
 func (q *queue) add(r *run) (accepted, room bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,7 +63,7 @@ func (q *queue) add(r *run) (accepted, room bool) {
 	}
 	q.runs = append(q.runs, r)
 	q.size += len(r.requests)
-	return true, q.flying < maxInFlight
+	return true, q.room()
 }
 
 // take puts the oldest runs into a flight, as many as one entry carries. It returns nil when too much
@@ -68,7 +71,7 @@ func (q *queue) add(r *run) (accepted, room bool) {
 func (q *queue) take(term uint64, now time.Duration, bare bool) *flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.flying >= maxInFlight || len(q.runs) == 0 && !bare {
+	if !q.room() || len(q.runs) == 0 && !bare {
 		return nil
 	}
 	f := &flight{term: term, first: q.number + 1, born: now}
@@ -90,6 +93,11 @@ func (q *queue) take(term uint64, now time.Duration, bare bool) *flight {
 	q.flights[f.first] = f
 	q.flying++
 	return f
+}
+
+// room reports whether an entry may be taken now.
+func (q *queue) room() bool {
+	return q.flying == 0 || q.flying < maxInFlight && q.size >= worthSecond
 }
 
 // applied removes the flight that began with this ticket: its outcome is known. It returns nil for

@@ -31,28 +31,41 @@ func runOf(count int, arrived time.Duration) *run {
 func take(q *queue) *flight { return q.take(1, 0, false) }
 
 func TestEntryCarriesWholeRunsUpToItsCap(t *testing.T) {
-	q := queueOf(t, runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun-1, 1), runOf(2, 2), runOf(1, 3))
+	const full = semaphore.MaxRun
+	q := queueOf(t, runOf(full, 0), runOf(full, 0), runOf(full, 0), runOf(full-1, 1), runOf(2, 2), runOf(full, 3))
 	first, second := take(q), take(q)
-	if got := len(first.runs); got != 2 {
-		t.Errorf("the first entry carries %d runs, want 2: a third would be %d requests too many", got, 1)
+	if got := len(first.runs); got != 4 {
+		t.Errorf("the first entry carries %d runs, want 4: a fifth would be one request too many", got)
 	}
 	if got := len(second.runs); got != 2 {
 		t.Errorf("the second entry carries %d runs, want 2", got)
 	}
-	if want := first.first + 2*semaphore.MaxRun - 1; second.first != want {
+	if want := first.first + 4*full - 1; second.first != want {
 		t.Errorf("tickets of the second entry begin at %d, want %d", second.first, want)
 	}
 }
 
-func TestNoMoreEntriesInFlightThanAllowed(t *testing.T) {
-	q := queueOf(t, runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 0), runOf(1, 0))
+func TestSecondEntryInFlightOnlyWhenItIsWorthIt(t *testing.T) {
+	q := queueOf(t, runOf(1, 0))
 	first := take(q)
-	take(q)
-	if f := take(q); f != nil {
+	if _, room := q.add(runOf(worthSecond-1, 1)); room {
+		t.Error("room is reported for a small second entry")
+	}
+	if take(q) != nil {
+		t.Fatal("a small second entry was taken")
+	}
+	if _, room := q.add(runOf(1, 2)); !room {
+		t.Error("no room is reported for a large second entry")
+	}
+	if take(q) == nil {
+		t.Fatal("a large second entry was not taken")
+	}
+	q.add(runOf(semaphore.MaxRun, 3))
+	if take(q) != nil {
 		t.Fatal("a third entry was taken while two are in flight")
 	}
 	q.applied(first.first)
-	if f := take(q); f == nil {
+	if take(q) == nil {
 		t.Error("nothing was taken although one entry has landed")
 	}
 }
