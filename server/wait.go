@@ -52,6 +52,7 @@ func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) 
 	metrics.waiting.Inc()
 	watch := c.watch()
 	r := c.line(line, w, watch)
+	c.waiting.Store(nil) // before the client is told: from then on there is nothing to unblock
 	metrics.waiting.Dec()
 	if watch.sees() {
 		c.gone = watch.stop()
