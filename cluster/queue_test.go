@@ -138,9 +138,10 @@ func TestCallersAreToldInTime(t *testing.T) {
 }
 
 func TestClosedQueueRefusesAndAnswers(t *testing.T) {
-	flying, waiting := runOf(semaphore.MaxRun, 0), runOf(semaphore.MaxRun, 1)
-	q := queueOf(t, flying, runOf(semaphore.MaxRun, 0), waiting)
+	flying, waiting := runOf(1, 0), runOf(1, 1)
+	q := queueOf(t, flying)
 	take(q)
+	q.add(waiting)
 	q.close()
 	<-flying.settled
 	<-waiting.settled
