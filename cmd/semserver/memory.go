@@ -1,0 +1,14 @@
+package main
+
+import "runtime/debug"
+
+// gcPercent trades memory for speed: the heap may grow to three times what is live before it is
+// collected. Most of what is live are grants, which every collection has to walk through.
+const gcPercent = 200
+
+// tuneCollector sets the garbage collector, unless the environment does.
+func tuneCollector(env lookup) {
+	if _, set := env("GOGC"); !set {
+		debug.SetGCPercent(gcPercent)
+	}
+}
