@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -24,6 +25,9 @@ func (s sink) Accept(_ string, level hclog.Level, message string, args ...any) {
 		if f, ok := a.(hclog.Format); ok && len(f) > 0 {
 			args[i] = fmt.Sprintf(fmt.Sprint(f[0]), f[1:]...)
 		}
+	}
+	if strings.HasPrefix(message, "heartbeat timeout reached") {
+		level = hclog.Info // how every leadership begins
 	}
 	s.log.Log(context.Background(), severity(level), message, args...)
 }

@@ -159,6 +159,20 @@ func TestDataDirectoryIsGuarded(t *testing.T) {
 	refused("reads format 1", testConfig(dir))
 }
 
+func TestUnfinishedSnapshotIsRemoved(t *testing.T) {
+	cfg := testConfig(t.TempDir())
+	closeNode(t, openNode(t, cfg))
+	leftover := filepath.Join(cfg.DataDir, "snapshots", "2-1234-1796071914680.tmp")
+	if err := os.MkdirAll(leftover, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Metrics = NewMetrics(prometheus.NewRegistry())
+	closeNode(t, openNode(t, cfg))
+	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("stat: %v, want that it does not exist", err)
+	}
+}
+
 func TestClosedNodeAnswers(t *testing.T) {
 	n := openNode(t, testConfig(t.TempDir()))
 	do(t, n, semaphore.Create{Key: "k", Capacity: 0})

@@ -56,11 +56,29 @@ func openStores(dir, logStore string, log *slog.Logger) (*stores, error) {
 	if err := s.openLog(dir, logStore, bolt); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.snapshots, err = raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(log))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open snapshot store: %w", err), s.close())
+	if s.snapshots, err = openSnapshots(dir, log); err != nil {
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// openSnapshots opens the snapshot store, without what a killed process left half written: Raft would
+// only warn of it, again and again.
+func openSnapshots(dir string, log *slog.Logger) (raft.SnapshotStore, error) {
+	leftovers, err := filepath.Glob(filepath.Join(dir, "snapshots", "*.tmp"))
+	if err != nil {
+		return nil, fmt.Errorf("look for unfinished snapshots: %w", err)
+	}
+	for _, path := range leftovers {
+		if err := os.RemoveAll(path); err != nil {
+			return nil, fmt.Errorf("remove unfinished snapshot: %w", err)
+		}
+	}
+	store, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(log))
+	if err != nil {
+		return nil, fmt.Errorf("open snapshot store: %w", err)
+	}
+	return store, nil
 }
 
 func (s *stores) openLog(dir, logStore string, bolt *raftboltdb.BoltStore) error {
