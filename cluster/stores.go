@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -65,13 +67,16 @@ func openStores(dir, logStore string, log *slog.Logger) (*stores, error) {
 // openSnapshots opens the snapshot store, without what a killed process left half written: Raft would
 // only warn of it, again and again.
 func openSnapshots(dir string, log *slog.Logger) (raft.SnapshotStore, error) {
-	leftovers, err := filepath.Glob(filepath.Join(dir, "snapshots", "*.tmp"))
-	if err != nil {
+	snapshots := filepath.Join(dir, "snapshots")
+	entries, err := os.ReadDir(snapshots)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for unfinished snapshots: %w", err)
 	}
-	for _, path := range leftovers {
-		if err := os.RemoveAll(path); err != nil {
-			return nil, fmt.Errorf("remove unfinished snapshot: %w", err)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".tmp") {
+			if err := os.RemoveAll(filepath.Join(snapshots, e.Name())); err != nil {
+				return nil, fmt.Errorf("remove unfinished snapshot: %w", err)
+			}
 		}
 	}
 	store, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(log))
