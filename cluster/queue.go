@@ -10,7 +10,7 @@ import (
 
 // Caps on one entry. A run is never split, so one run that is larger than the bytes still goes alone.
 const (
-	maxEntryRequests = 4 * semaphore.MaxRun
+	maxEntryRequests = 2 * semaphore.MaxRun
 	maxEntryBytes    = 256 << 10
 	// maxInFlight entries are in the log but not applied yet. The second keeps the disk busy while
 	// the first is applied; more would only make smaller batches.
@@ -18,6 +18,9 @@ const (
 	// worthSecond is how many requests have to be queued for a second entry. With fewer, it is
 	// cheaper, and no slower, to let them join those that arrive until the first has landed.
 	worthSecond = 64
+	// worthHalving is how many queued requests are split over two entries: one is flushed while the
+	// other is applied and its clients send what comes next. All in one would make everybody wait in step.
+	worthHalving = 4 * worthSecond
 )
 
 // flight is an entry on its way through the log, with the runs whose requests it carries.
@@ -75,10 +78,14 @@ func (q *queue) take(term uint64, now time.Duration, bare bool) *flight {
 		return nil
 	}
 	f := &flight{term: term, first: q.number + 1, born: now}
+	limit := maxEntryRequests
+	if q.flying == 0 && q.size >= worthHalving {
+		limit = min(limit, q.size/2)
+	}
 	taken := 0
 	for _, r := range q.runs {
 		n := len(r.requests)
-		if taken > 0 && (f.requests+n > maxEntryRequests || f.bytes+len(r.encoded) > maxEntryBytes) {
+		if taken > 0 && (f.requests+n > limit || f.bytes+len(r.encoded) > maxEntryBytes) {
 			break
 		}
 		r.proposed = true

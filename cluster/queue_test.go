@@ -32,16 +32,30 @@ func take(q *queue) *flight { return q.take(1, 0, false) }
 
 func TestEntryCarriesWholeRunsUpToItsCap(t *testing.T) {
 	const full = semaphore.MaxRun
-	q := queueOf(t, runOf(full, 0), runOf(full, 0), runOf(full, 0), runOf(full-1, 1), runOf(2, 2), runOf(full, 3))
+	q := queueOf(t, runOf(full, 0), runOf(full-1, 0), runOf(2, 1), runOf(full, 2), runOf(full, 3))
 	first, second := take(q), take(q)
-	if got := len(first.runs); got != 4 {
-		t.Errorf("the first entry carries %d runs, want 4: a fifth would be one request too many", got)
+	if got := len(first.runs); got != 2 {
+		t.Errorf("the first entry carries %d runs, want 2: a third would be one request too many", got)
 	}
 	if got := len(second.runs); got != 2 {
-		t.Errorf("the second entry carries %d runs, want 2", got)
+		t.Errorf("the second entry carries %d runs, want 2: all that is left", got)
 	}
-	if want := first.first + 4*full - 1; second.first != want {
+	if want := first.first + 2*full - 1; second.first != want {
 		t.Errorf("tickets of the second entry begin at %d, want %d", second.first, want)
+	}
+}
+
+func TestManyRequestsAreSplitOverTwoEntries(t *testing.T) {
+	var runs []*run
+	for range worthHalving {
+		runs = append(runs, runOf(1, 0))
+	}
+	q := queueOf(t, runs...)
+	if got := len(take(q).runs); got != worthHalving/2 {
+		t.Errorf("the first entry carries %d requests, want half of %d", got, worthHalving)
+	}
+	if got := len(take(q).runs); got != worthHalving/2 {
+		t.Errorf("the second entry carries %d requests, want the other half of %d", got, worthHalving)
 	}
 }
 
