@@ -5,10 +5,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/semserver/semserver/semaphore"
 )
 
-// Config is how a node is opened. DefaultConfig fills in everything but DataDir, Logger and Metrics.
+// Config is how a node is opened. DefaultConfig fills in everything but DataDir. Without a Logger
+// nothing is logged; without Metrics nobody can read them.
 type Config struct {
 	DataDir  string // made if it does not exist
 	NodeID   string // a label for people; Raft's own id is made at random and kept in DataDir
@@ -38,6 +41,20 @@ func DefaultConfig() Config {
 		SnapshotBytes: 64 << 20,
 		Clock:         SystemClock(),
 	}
+}
+
+// complete fills in what may be left out.
+func (c Config) complete() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
+	if c.Clock.Monotonic == nil || c.Clock.Wall == nil {
+		c.Clock = SystemClock()
+	}
+	return c
 }
 
 func (c Config) validate() error {

@@ -159,6 +159,14 @@ func TestDataDirectoryIsGuarded(t *testing.T) {
 	refused("reads format 1", testConfig(dir))
 }
 
+func TestLoggerAndMetricsMayBeLeftOut(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.DataDir = t.TempDir()
+	n := openNode(t, cfg)
+	do(t, n, semaphore.Create{Key: "k", Capacity: 1})
+	closeNode(t, n)
+}
+
 func TestUnfinishedSnapshotIsRemoved(t *testing.T) {
 	cfg := testConfig(t.TempDir())
 	closeNode(t, openNode(t, cfg))

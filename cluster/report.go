@@ -61,6 +61,9 @@ func (n *Node) Members() ([]Member, error) {
 	var members []Member
 	for _, s := range future.Configuration().Servers {
 		m := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Role: "follower"}
+		if m.Address == m.ID {
+			m.Address = "" // a node without peers has no address for them
+		}
 		if string(s.ID) == n.id.ID {
 			m.Self = true
 			m.Label, m.Role = n.cfg.NodeID, strings.ToLower(n.raft.State().String())
