@@ -121,27 +121,35 @@ func (m *machine) deliver(out fsm.Outcome, now time.Duration) {
 }
 
 func (m *machine) answer(f *flight, replies []semaphore.Reply, now time.Duration) {
-	number := f.first
+	ticket := semaphore.Ticket{Incarnation: m.incarnation, Number: f.first}
 	for _, r := range f.runs {
 		n := len(r.requests)
 		r.replies, replies = replies[:n:n], replies[n:]
-		last := &r.replies[n-1]
-		_, inLine := last.Value.(fsm.InLine)
-		if inLine && r.state.Load() == pending {
-			a := r.requests[n-1].(semaphore.Acquire)
-			t := semaphore.Ticket{Incarnation: m.incarnation, Number: number + uint64(n) - 1}
-			last.Value = m.waits.join(t, a, r.arrived+a.Wait-now)
+		switch r.state.Load() {
+		case pending:
+			m.join(r, ticket, now)
+			r.settle(answered)
+		case abandoned:
+			m.cleanUp(r, ticket)
 		}
-		if !r.settle(answered) && r.state.Load() == abandoned {
-			m.cleanUp(r, number)
-		}
-		number += uint64(n)
+		ticket.Number += uint64(n)
 	}
+}
+
+// join makes the last request of a run wait, if it stands in line. first is the run's first ticket.
+func (m *machine) join(r *run, first semaphore.Ticket, now time.Duration) {
+	last := len(r.replies) - 1
+	if _, inLine := r.replies[last].Value.(fsm.InLine); !inLine {
+		return
+	}
+	first.Number += uint64(last)
+	a := r.requests[last].(semaphore.Acquire)
+	r.replies[last].Value = m.waits.join(first, a, r.arrived+a.Wait-now)
 }
 
 // cleanUp looks after the outcome of requests whose client was told that it is not known: what the
 // client does not repeat within the grace is given back.
-func (m *machine) cleanUp(r *run, first uint64) {
+func (m *machine) cleanUp(r *run, ticket semaphore.Ticket) {
 	for i, reply := range r.replies {
 		switch v := reply.Value.(type) {
 		case *semaphore.Grant:
@@ -149,12 +157,9 @@ func (m *machine) cleanUp(r *run, first uint64) {
 				m.waits.later(giveBack(r.requests[i].Semaphore(), v))
 			}
 		case fsm.InLine:
-			t := semaphore.Ticket{Incarnation: m.incarnation, Number: first + uint64(i)}
-			m.waits.joinDeaf(t, r.requests[i].(semaphore.Acquire))
-		case *semaphore.Waiting: // the client gave up in the moment in which it joined the line
-			t := semaphore.Ticket{Incarnation: m.incarnation, Number: first + uint64(i)}
-			m.waits.forsake(t, r.requests[i].(semaphore.Acquire), v.Done)
+			m.waits.joinDeaf(ticket, r.requests[i].(semaphore.Acquire))
 		}
+		ticket.Number++
 	}
 }
 

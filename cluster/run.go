@@ -21,8 +21,8 @@ type run struct {
 	proposed bool    // guarded by the queue's lock
 }
 
-// The states of a run. It leaves pending once, by compare and swap: the outcome that the log brings
-// and the end of the caller's patience race for it.
+// The states of a run. It leaves pending once: it is answered when its flight has left the queue, and
+// abandoned only while the queue has it.
 const (
 	pending   int32 = iota
 	answered        // replies are complete, and the caller has them
@@ -59,13 +59,10 @@ func (r *run) encode(now time.Duration) {
 	}
 }
 
-// settle moves the run out of pending. It reports whether this call was the one that did.
-func (r *run) settle(state int32) bool {
-	if !r.state.CompareAndSwap(pending, state) {
-		return false
-	}
+// settle moves the run out of pending and wakes its caller, who may use its slice of requests again.
+func (r *run) settle(state int32) {
+	r.state.Store(state)
 	r.settled <- struct{}{}
-	return true
 }
 
 // wait returns how long the run's last request may stand in line; 0: it may not.
@@ -89,15 +86,14 @@ func (r *run) deadline(hold time.Duration) time.Duration {
 	}
 }
 
-// abandon tells the caller that the run could not be decided. The caller may use its slice again from
-// then on, so the run takes a copy for the clean-up. Must be called under the queue's lock, where
-// nothing else reads the requests.
+// abandon tells the caller that the run could not be decided. Must be called under the queue's lock.
 func (r *run) abandon(why outcome) {
-	own := slices.Clone(r.requests)
-	r.failure = why
-	if r.settle(abandoned) {
-		r.requests = own
+	if r.state.Load() != pending {
+		return
 	}
+	r.requests = slices.Clone(r.requests) // for the clean-up
+	r.failure = why
+	r.settle(abandoned)
 }
 
 // failures answers requests that could not be decided.

@@ -27,7 +27,7 @@ const (
 const (
 	openTimeout   = time.Second // for the lock of a data directory that another process has open
 	keptSnapshots = 2
-	cachedEntries = 512
+	cachedEntries = 64
 )
 
 // stores are what a node keeps on disk.

@@ -88,25 +88,6 @@ func (ws *waits) joinDeaf(t semaphore.Ticket, a semaphore.Acquire) {
 	ws.later(fsm.Leave{Key: a.Key, Holder: a.Holder, Ticket: t})
 }
 
-// forsake is joinDeaf for a request whose client gave up in the very moment in which it joined: its
-// end may have been delivered already, to nobody.
-func (ws *waits) forsake(t semaphore.Ticket, a semaphore.Acquire, done <-chan semaphore.Reply) {
-	ws.mu.Lock()
-	w := ws.all[t.Number]
-	if w != nil {
-		w.deaf = true
-	}
-	ws.mu.Unlock()
-	select {
-	case reply := <-done:
-		if g, ok := reply.Value.(*semaphore.Grant); ok {
-			ws.later(giveBack(a.Key, g))
-		}
-	default:
-		ws.later(fsm.Leave{Key: a.Key, Holder: a.Holder, Ticket: t})
-	}
-}
-
 // end delivers the end of a wait, as the log tells it.
 func (ws *waits) end(e fsm.Event) {
 	ws.mu.Lock()

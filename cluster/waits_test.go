@@ -103,19 +103,6 @@ func TestRequestThatJoinedForNobodyLeavesAfterTheGrace(t *testing.T) {
 	})
 }
 
-func TestForsakenWaitGivesBackAGrantThatCameFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSubmissions()
-		ws := newWaits(s.submit, time.Second)
-		w := ws.join(theTicket, theWaiter, time.Minute)
-		ws.end(fsm.Event{Ticket: theTicket, Reply: semaphore.Reply{Value: theGrant}})
-		ws.forsake(theTicket, theWaiter, w.Done)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		s.want(t, theReturn)
-	})
-}
-
 func TestClosingEndsEveryWaitAndForgetsCleanUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
