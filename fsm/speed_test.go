@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -72,6 +73,35 @@ func BenchmarkAcquireAndRelease(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*batch), "ns/request")
+}
+
+// BenchmarkCrowdGrows measures one acquire of an entry of 400, on a semaphore that grows from nobody to
+// 300,000 holders.
+func BenchmarkCrowdGrows(b *testing.B) {
+	const batch, holders = 400, 300_000
+	random := rand.New(rand.NewPCG(1, 2))
+	var entries [][]byte
+	for i := range holders / batch {
+		all := make([]semaphore.Request, batch)
+		for j := range all {
+			all[j] = semaphore.Acquire{
+				Key: "bench", Holder: fmt.Sprintf("%012d", random.Int64N(1e12)), Label: "127.0.0.1:54321",
+				Permits: 1, Lease: time.Minute,
+			}
+		}
+		entries = append(entries, entryOf(Time(i*1000), all...))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := New()
+		applyAll(b, s, 0, semaphore.Create{Key: "bench", Capacity: semaphore.MaxCapacity})
+		for _, entry := range entries {
+			if _, err := s.Apply(entry, testTerm, everybody); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/holders, "ns/request")
 }
 
 // BenchmarkExpiry measures entries of a state in which 100,000 leases end in one instant, of one
