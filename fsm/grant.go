@@ -116,7 +116,7 @@ func (m *sem) live(holder string, now Time) *grant {
 func (s *State) hold(m *sem, g *grant) {
 	rec := s.write(m)
 	g.epoch = s.epoch
-	rec.grants.Set(g.token, g)
+	rec.grants.Load(g.token, g) // a Set that is quick at the end of the tree, where the latest token goes
 	m.grants.add(g)
 	n := g.permits()
 	m.inUse += n
