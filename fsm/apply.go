@@ -35,8 +35,9 @@ const maxWall = 1 << 52
 
 // Apply executes one entry that was committed under a raft term. An entry that carries another term
 // was proposed under a leadership that had ended: it is void. wanted says whose replies and events are
-// to be produced (nil: nobody's); it has no influence on the state. After an error, which means that
-// the entry is damaged or of another version, the state is not to be used any more.
+// to be produced (nil: nobody's); it has no influence on the state. The data is not to be changed
+// meanwhile; nothing refers to it afterwards. After an error, which means that the entry is damaged or
+// of another version, the state is not to be used any more.
 func (s *State) Apply(data []byte, term uint64, wanted func(incarnation uint64) bool) (Outcome, error) {
 	head, body, err := openEntry(data)
 	if err != nil {

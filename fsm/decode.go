@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"time"
+	"unsafe"
 
 	"github.com/semserver/semserver/semaphore"
 )
@@ -17,8 +18,8 @@ const maxText = math.MaxUint16
 
 var errTruncated = errors.New("truncated")
 
-// reader reads the fields of an entry. The entry is one string, and texts are parts of it: whoever
-// stores one clones it, or the whole entry stays in memory. After a failure every read yields zero.
+// reader reads the fields of an entry. Texts are parts of the entry, whose bytes the caller of Apply
+// may use again afterwards: whoever stores one clones it. After a failure every read yields zero.
 type reader struct {
 	rest string
 	err  error
@@ -149,7 +150,8 @@ func openEntry(data []byte) (header, *reader, error) {
 	if sum := binary.LittleEndian.Uint32(data[len(body):]); sum != crc32.Checksum(body, castagnoli()) {
 		return header{}, nil, errors.New("wrong checksum")
 	}
-	r := &reader{rest: string(body[2:])}
+	// The bytes are not copied: nobody changes them while Apply runs, and nothing keeps a part of them.
+	r := &reader{rest: unsafe.String(&body[2], len(body)-2)}
 	return header{kind: data[1], term: r.u64()}, r, nil
 }
 
