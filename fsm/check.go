@@ -229,9 +229,9 @@ func (s *State) checkLine(m *sem) error {
 
 // check verifies places, order and index.
 func (c *crowd[T]) check() error {
-	for holder, x := range c.byHolder {
-		if x.holder() != holder || c.heap[*x.place()] != x {
-			return fmt.Errorf("holder %q leads to who is gone", holder)
+	if c.byHolder != nil {
+		if err := c.byHolder.check(c.heap); err != nil {
+			return err
 		}
 	}
 	for i, x := range c.heap {
@@ -241,6 +241,34 @@ func (c *crowd[T]) check() error {
 		if i > 0 && x.before(c.heap[(i-1)/2]) {
 			return fmt.Errorf("element %d comes before the one above it", i)
 		}
+	}
+	return nil
+}
+
+// check verifies that all members stand where they are found, and in a heap.
+func (x *index[T]) check(h heap[T]) error {
+	if len(x.tables) != 1<<x.bits {
+		return fmt.Errorf("%d tables for %d bits", len(x.tables), x.bits)
+	}
+	for i := 0; i < len(x.tables); {
+		t, n := x.tables[i], 0
+		for at, hash := range t.hashes {
+			if hash == 0 {
+				continue
+			}
+			n++
+			m := t.members[at]
+			if x.hash(m.holder()) != hash || x.table(hash) != t || t.seek(hash, m.holder()) != at {
+				return fmt.Errorf("holder %q does not stand where it is searched", m.holder())
+			}
+			if place := int(*m.place()); place < 0 || place >= len(h) || h[place] != m {
+				return fmt.Errorf("holder %q leads to who is gone", m.holder())
+			}
+		}
+		if n != t.n {
+			return fmt.Errorf("%d members in a table that counts %d", n, t.n)
+		}
+		i += 1 << (x.bits - t.bits)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package fsm
 
-// few is up to how many members of a crowd are searched one by one; beyond, there is a map.
+// few is up to how many members of a crowd are searched one by one; beyond, there is an index.
 const few = 16
 
 // member is what a crowd can hold: somebody's grant or place in line.
@@ -14,7 +14,7 @@ type member[T any] interface {
 // holder.
 type crowd[T member[T]] struct {
 	heap     heap[T]
-	byHolder map[string]T // nil while there are few
+	byHolder *index[T] // nil while there are few
 }
 
 func (c *crowd[T]) len() int { return len(c.heap) }
@@ -25,7 +25,7 @@ func (c *crowd[T]) first() T { return c.heap[0] }
 // find returns the latest member under a holder's id, or nil.
 func (c *crowd[T]) find(holder string) (found T) {
 	if c.byHolder != nil {
-		return c.byHolder[holder]
+		return c.byHolder.find(holder)
 	}
 	var none T
 	for _, x := range c.heap {
@@ -39,18 +39,18 @@ func (c *crowd[T]) find(holder string) (found T) {
 func (c *crowd[T]) add(x T) {
 	c.heap.push(x)
 	if c.byHolder != nil {
-		c.byHolder[x.holder()] = x
+		c.byHolder.put(x)
 		return
 	}
 	if len(c.heap) <= few {
 		return
 	}
-	c.byHolder = make(map[string]T, 2*few)
+	c.byHolder = newIndex[T]()
 	var none T
 	for _, x := range c.heap {
 		// A holder can have an ended grant, not yet taken out, beside its live one.
-		if other := c.byHolder[x.holder()]; other == none || x.latest(other) {
-			c.byHolder[x.holder()] = x
+		if other := c.byHolder.find(x.holder()); other == none || x.latest(other) {
+			c.byHolder.put(x)
 		}
 	}
 }
@@ -60,9 +60,7 @@ func (c *crowd[T]) remove(x T) {
 	if c.byHolder == nil {
 		return
 	}
-	if c.byHolder[x.holder()] == x {
-		delete(c.byHolder, x.holder())
-	}
+	c.byHolder.remove(x)
 	if len(c.heap) <= few/2 {
 		c.byHolder = nil
 	}
@@ -71,7 +69,7 @@ func (c *crowd[T]) remove(x T) {
 // replace puts a copy of x in its place.
 func (c *crowd[T]) replace(x, copied T) {
 	c.heap.set(int(*x.place()), copied)
-	if c.byHolder != nil && c.byHolder[x.holder()] == x {
-		c.byHolder[x.holder()] = copied
+	if c.byHolder != nil {
+		c.byHolder.replace(x, copied)
 	}
 }
