@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// identity is what a data directory says of itself, in node.json. It is written once, before
-// anything else is put there.
+// identity is what a data directory says of itself, in node.json. It is written once, before the
+// first entry.
 type identity struct {
 	Format   int    `json:"format"`
 	ID       string `json:"id"` // Raft's server id, made at random
@@ -25,12 +25,12 @@ const (
 	formatNow    = 1
 )
 
-// loadIdentity reads the directory's identity, or gives it one.
+// loadIdentity reads the directory's identity, or gives it one. The caller holds the directory's lock.
 func loadIdentity(dir, logStore string) (identity, error) {
 	path := filepath.Join(dir, identityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return newIdentity(dir, path, logStore)
+		return newIdentity(path, logStore)
 	}
 	if err != nil {
 		return identity{}, fmt.Errorf("read identity: %w", err)
@@ -50,17 +50,7 @@ func loadIdentity(dir, logStore string) (identity, error) {
 	return id, nil
 }
 
-func newIdentity(dir, path, logStore string) (identity, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return identity{}, fmt.Errorf("read data directory: %w", err)
-	}
-	for _, e := range entries {
-		// A directory with files but without an identity is somebody else's.
-		if e.Name() != identityFile+".new" && e.Name() != "lost+found" {
-			return identity{}, fmt.Errorf("data directory %s is not empty and not ours (it holds %q)", dir, e.Name())
-		}
-	}
+func newIdentity(path, logStore string) (identity, error) {
 	id := identity{Format: formatNow, ID: randomID(), LogStore: logStore}
 	data, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {
@@ -70,6 +60,28 @@ func newIdentity(dir, path, logStore string) (identity, error) {
 		return identity{}, fmt.Errorf("write identity: %w", err)
 	}
 	return id, nil
+}
+
+// refuseForeign refuses a directory that holds files but no identity: it is somebody else's.
+func refuseForeign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("read data directory: %w", err)
+	}
+	foreign := ""
+	for _, e := range entries {
+		switch e.Name() {
+		case identityFile:
+			return nil
+		case identityFile + ".new", stableFile, "lost+found": // of a first start that was cut short
+		default:
+			foreign = e.Name()
+		}
+	}
+	if foreign != "" {
+		return fmt.Errorf("data directory %s is not empty and not ours (it holds %q)", dir, foreign)
+	}
+	return nil
 }
 
 // writeDurably replaces a file as a whole: after a crash it is the old one or the new one.

@@ -113,21 +113,21 @@ func (m *machine) deliver(out fsm.Outcome, now time.Duration) {
 			continue // proposed before this process began
 		}
 		m.metrics.commit.Observe((now - f.born).Seconds())
-		m.answer(f, s.Replies, now)
+		m.answer(f, s.Replies)
 	}
 	for _, e := range out.Events {
 		m.waits.end(e)
 	}
 }
 
-func (m *machine) answer(f *flight, replies []semaphore.Reply, now time.Duration) {
+func (m *machine) answer(f *flight, replies []semaphore.Reply) {
 	ticket := semaphore.Ticket{Incarnation: m.incarnation, Number: f.first}
 	for _, r := range f.runs {
 		n := len(r.requests)
 		r.replies, replies = replies[:n:n], replies[n:]
 		switch r.state.Load() {
 		case pending:
-			m.join(r, ticket, now)
+			m.join(r, ticket)
 			r.settle(answered)
 		case abandoned:
 			m.cleanUp(r, ticket)
@@ -137,14 +137,14 @@ func (m *machine) answer(f *flight, replies []semaphore.Reply, now time.Duration
 }
 
 // join makes the last request of a run wait, if it stands in line. first is the run's first ticket.
-func (m *machine) join(r *run, first semaphore.Ticket, now time.Duration) {
+func (m *machine) join(r *run, first semaphore.Ticket) {
 	last := len(r.replies) - 1
 	if _, inLine := r.replies[last].Value.(fsm.InLine); !inLine {
 		return
 	}
 	first.Number += uint64(last)
 	a := r.requests[last].(semaphore.Acquire)
-	r.replies[last].Value = m.waits.join(first, a, r.arrived+a.Wait-now)
+	r.replies[last].Value = m.waits.join(first, a, r.arrived+a.Wait)
 }
 
 // cleanUp looks after the outcome of requests whose client was told that it is not known: what the

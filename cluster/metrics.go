@@ -38,7 +38,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "semserver_void_entries_total", Help: "Entries of a former leadership that took no effect.",
 		}),
 		uncertain: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "semserver_uncertain_total", Help: "Calls that were answered without their outcome being known.",
+			Name: "semserver_uncertain_total", Help: "Requests that were answered UNCERTAIN: their outcome was not known in time.",
 		}),
 		registerer: reg,
 	}

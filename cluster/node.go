@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -54,11 +55,7 @@ func Open(cfg Config) (*Node, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
-	if err != nil {
-		return nil, err
-	}
-	stores, err := openStores(cfg.DataDir, cfg.LogStore, cfg.Logger)
+	id, stores, err := openDirectory(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +67,32 @@ func Open(cfg Config) (*Node, error) {
 	return n, nil
 }
 
+// openDirectory opens what a data directory holds. The stable store comes first: its lock keeps
+// other processes out while the identity is read, or made.
+func openDirectory(cfg Config) (identity, *stores, error) {
+	if err := refuseForeign(cfg.DataDir); err != nil {
+		return identity{}, nil, err
+	}
+	stores, err := openStable(cfg.DataDir)
+	if err != nil {
+		return identity{}, nil, err
+	}
+	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
+	if err == nil {
+		err = stores.open(cfg.DataDir, cfg.LogStore, cfg.Logger)
+	}
+	if err != nil {
+		return identity{}, nil, errors.Join(err, stores.close())
+	}
+	return id, stores, nil
+}
+
 // assemble connects the parts of a node; nothing runs yet.
 func assemble(cfg Config, id identity, stores *stores) *Node {
 	n := &Node{cfg: cfg, id: id, stores: stores}
 	n.idle.New = func() any { return emptyRun() }
 	n.queue = newQueue(newIncarnation(), cfg.Limits)
-	n.waits = newWaits(n.submit, cfg.WaiterGrace)
+	n.waits = newWaits(n.submit, cfg.Clock.Monotonic, cfg.WaiterGrace, cfg.Metrics)
 	n.proposer = &proposer{
 		clock: cfg.Clock, queue: n.queue, grace: cfg.WaiterGrace, enqueue: cfg.Hold,
 		metrics: cfg.Metrics, log: cfg.Logger, wake: make(chan struct{}, 1),
@@ -98,7 +115,7 @@ func (n *Node) startRaft() error {
 	cfg.CommitTimeout = soloTimeout / 2
 	cfg.MaxAppendEntries = maxAppendEntries
 	cfg.TrailingLogs = trailingEntries
-	cfg.NoSnapshotRestoreOnStart = false
+	cfg.SnapshotThreshold = math.MaxUint64 // see snapshots.go
 	cfg.NoLegacyTelemetry = true
 
 	// Without peers nothing listens. This transport has no heartbeat fast path either: heartbeats
@@ -119,7 +136,25 @@ func (n *Node) startRaft() error {
 		return fmt.Errorf("start raft: %w", err)
 	}
 	n.proposer.raft = n.raft
+	if err := n.member(); err != nil {
+		return errors.Join(err, n.raft.Shutdown().Error())
+	}
 	return nil
+}
+
+// member makes sure that the cluster whose log this is counts this node in: else it would wait for
+// ever to be asked for its vote.
+func (n *Node) member() error {
+	future := n.raft.GetConfiguration()
+	if err := future.Error(); err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	for _, s := range future.Configuration().Servers {
+		if string(s.ID) == n.id.ID {
+			return nil
+		}
+	}
+	return fmt.Errorf("the log in %s belongs to a cluster without this node (%s)", n.cfg.DataDir, n.id.ID)
 }
 
 func (n *Node) start() {
@@ -140,7 +175,9 @@ func (n *Node) Do(requests []semaphore.Request) []semaphore.Reply {
 	}
 	<-r.settled
 	if r.state.Load() == abandoned { // others still look after it
-		n.cfg.Metrics.uncertain.Inc()
+		if r.failure == unknown {
+			n.cfg.Metrics.uncertain.Add(float64(len(requests)))
+		}
 		return failures(requests, r.failure)
 	}
 	replies := r.replies
@@ -194,14 +231,20 @@ func (n *Node) Ready() error {
 // everything is closed. Close returns when the last goroutine has ended.
 func (n *Node) Close() error {
 	n.patiently(n.queue.drained)
-	n.queue.close()
-	n.waits.close()
+	n.Halt()
 	n.cancel()
 	n.wg.Wait()
 	n.patiently(n.proposer.answered)
 	err := n.raft.Shutdown().Error()
 	n.patiently(n.proposer.answered)
 	return errors.Join(err, n.stores.close())
+}
+
+// Halt answers everybody who waits for a decision as far as it is known, and refuses further requests.
+// Close does so, too; Halt is for whoever cannot wait any longer for the engine to decide.
+func (n *Node) Halt() {
+	n.queue.close()
+	n.waits.close()
 }
 
 // patiently waits for a condition, but not for ever.

@@ -87,13 +87,13 @@ func (p *proposer) step() time.Duration {
 	return p.untilTick(lead)
 }
 
-// leading returns this node's leadership, or nil. Raft may know better already, or not yet: an entry
-// that is proposed too late is refused or void.
+// leading returns this node's leadership, or nil. Raft may know better by the time it is used: an
+// entry that is proposed too late is refused or void.
 func (p *proposer) leading() *leadership {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lead != nil && (p.raft.State() != raft.Leader || p.raft.CurrentTerm() != p.lead.term) {
-		p.lead = nil
+	if p.lead == nil || p.raft.State() != raft.Leader || p.raft.CurrentTerm() != p.lead.term {
+		return nil
 	}
 	return p.lead
 }
@@ -222,8 +222,8 @@ func (p *proposer) tickDue(lead *leadership, now time.Duration) bool {
 // untilTick returns when to look at the clock again.
 func (p *proposer) untilTick(lead *leadership) time.Duration {
 	v := p.view()
-	if !v.due {
-		return time.Hour // whatever gives it a deadline nudges
+	if _, flying := p.queue.lengths(); flying > 0 || !v.due {
+		return time.Hour // whatever lands, or gives it a deadline, nudges
 	}
 	now := p.clock.Monotonic()
 	beat := p.proposed + beatEvery - now

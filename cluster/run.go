@@ -65,25 +65,18 @@ func (r *run) settle(state int32) {
 	r.settled <- struct{}{}
 }
 
-// wait returns how long the run's last request may stand in line; 0: it may not.
-func (r *run) wait() time.Duration {
-	if a, ok := r.requests[len(r.requests)-1].(semaphore.Acquire); ok {
-		return a.Wait
-	}
-	return 0
-}
-
-// deadline returns when the caller has to be told something.
+// deadline returns when the caller has to be told something. What may stand in line is due when its
+// WAIT has passed; all else, and so a run that has something else in it, when the hold has.
 func (r *run) deadline(hold time.Duration) time.Duration {
-	wait := r.wait()
-	switch {
-	case wait == 0:
+	last, ok := r.requests[len(r.requests)-1].(semaphore.Acquire)
+	if !ok || last.Wait == 0 {
 		return r.arrived + hold
-	case r.proposed:
-		return r.arrived + wait + uncertainAfter
-	default:
-		return r.arrived + min(hold, wait+uncertainAfter)
 	}
+	waited := last.Wait + uncertainAfter
+	if !r.proposed || len(r.requests) > 1 {
+		waited = min(hold, waited)
+	}
+	return r.arrived + waited
 }
 
 // abandon tells the caller that the run could not be decided. Must be called under the queue's lock.

@@ -25,6 +25,7 @@ const (
 )
 
 const (
+	stableFile    = "raft.db"
 	openTimeout   = time.Second // for the lock of a data directory that another process has open
 	keptSnapshots = 2
 	cachedEntries = 64
@@ -32,16 +33,17 @@ const (
 
 // stores are what a node keeps on disk.
 type stores struct {
+	bolt      *raftboltdb.BoltStore
 	log       raft.LogStore
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	closers   []io.Closer
 }
 
-func openStores(dir, logStore string, log *slog.Logger) (*stores, error) {
-	s := &stores{}
+// openStable opens the stable store, and with it locks the directory.
+func openStable(dir string) (*stores, error) {
 	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path: filepath.Join(dir, "raft.db"),
+		Path: filepath.Join(dir, stableFile),
 		BoltOptions: &bbolt.Options{
 			Timeout:        openTimeout,
 			NoFreelistSync: true, // rebuilt at start; syncing it costs every commit
@@ -54,14 +56,17 @@ func openStores(dir, logStore string, log *slog.Logger) (*stores, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open stable store: %w", err)
 	}
-	s.stable, s.closers = bolt, append(s.closers, bolt)
-	if err := s.openLog(dir, logStore, bolt); err != nil {
-		return nil, errors.Join(err, s.close())
+	return &stores{bolt: bolt, stable: bolt, closers: []io.Closer{bolt}}, nil
+}
+
+// open opens the log and the snapshots. On an error the caller still closes.
+func (s *stores) open(dir, logStore string, log *slog.Logger) error {
+	if err := s.openLog(dir, logStore); err != nil {
+		return err
 	}
-	if s.snapshots, err = openSnapshots(dir, log); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
+	var err error
+	s.snapshots, err = openSnapshots(dir, log)
+	return err
 }
 
 // openSnapshots opens the snapshot store, without what a killed process left half written: Raft would
@@ -86,8 +91,8 @@ func openSnapshots(dir string, log *slog.Logger) (raft.SnapshotStore, error) {
 	return store, nil
 }
 
-func (s *stores) openLog(dir, logStore string, bolt *raftboltdb.BoltStore) error {
-	var store raft.LogStore = bolt
+func (s *stores) openLog(dir, logStore string) error {
+	var store raft.LogStore = s.bolt
 	if logStore == LogStoreWAL {
 		path := filepath.Join(dir, "wal")
 		if err := os.MkdirAll(path, 0o700); err != nil {

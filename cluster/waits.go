@@ -21,6 +21,7 @@ type wait struct {
 	ticket      semaphore.Ticket
 	key, holder string
 	done        chan semaphore.Reply
+	ends        time.Duration // when its WAIT has passed
 	timer       *time.Timer
 	deaf        bool // its client was told an error: a grant is to be given back
 }
@@ -28,8 +29,10 @@ type wait struct {
 // waits are the requests that came through this node and stand in line, by ticket number. A wait
 // enters when the log says that the request joined a line, and leaves when the log says how that ended.
 type waits struct {
-	submit func(semaphore.Request) // hands a request of the node's own to the queue
-	grace  time.Duration
+	submit  func(semaphore.Request) // hands a request of the node's own to the queue
+	now     func() time.Duration    // on the monotonic clock
+	grace   time.Duration
+	metrics *Metrics
 
 	mu     sync.Mutex
 	all    map[uint64]*wait
@@ -37,13 +40,13 @@ type waits struct {
 	late   map[*time.Timer]struct{} // clean-ups that are due later
 }
 
-func newWaits(submit func(semaphore.Request), grace time.Duration) *waits {
-	return &waits{submit: submit, grace: grace, all: make(map[uint64]*wait), late: make(map[*time.Timer]struct{})}
+func newWaits(submit func(semaphore.Request), now func() time.Duration, grace time.Duration, metrics *Metrics) *waits {
+	return &waits{submit: submit, now: now, grace: grace, metrics: metrics, all: make(map[uint64]*wait), late: make(map[*time.Timer]struct{})}
 }
 
-// join registers a request that stands in line, with what is left of its WAIT.
-func (ws *waits) join(t semaphore.Ticket, a semaphore.Acquire, left time.Duration) *semaphore.Waiting {
-	w := &wait{ticket: t, key: a.Key, holder: a.Holder, done: make(chan semaphore.Reply, 1)}
+// join registers a request that stands in line until its WAIT ends.
+func (ws *waits) join(t semaphore.Ticket, a semaphore.Acquire, ends time.Duration) *semaphore.Waiting {
+	w := &wait{ticket: t, key: a.Key, holder: a.Holder, done: make(chan semaphore.Reply, 1), ends: ends}
 	leave := func() { ws.submit(fsm.Leave{Key: w.key, Holder: w.holder, Ticket: t}) }
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -52,7 +55,7 @@ func (ws *waits) join(t semaphore.Ticket, a semaphore.Acquire, left time.Duratio
 		return &semaphore.Waiting{Done: w.done, Leave: func() {}}
 	}
 	ws.all[t.Number] = w
-	w.timer = time.AfterFunc(max(0, left)+leaveAfter, func() {
+	w.timer = time.AfterFunc(ends+leaveAfter-ws.now(), func() {
 		leave()
 		ws.giveUpLater(w)
 	})
@@ -66,7 +69,7 @@ func (ws *waits) giveUpLater(w *wait) {
 	if ws.closed || ws.all[w.ticket.Number] != w {
 		return
 	}
-	w.timer = time.AfterFunc(uncertainAfter-leaveAfter, func() { ws.giveUp(w) })
+	w.timer = time.AfterFunc(w.ends+uncertainAfter-ws.now(), func() { ws.giveUp(w) })
 }
 
 func (ws *waits) giveUp(w *wait) {
@@ -76,6 +79,7 @@ func (ws *waits) giveUp(w *wait) {
 		return
 	}
 	w.deaf = true
+	ws.metrics.uncertain.Inc()
 	w.done <- semaphore.Reply{Err: semaphore.Uncertain(w.holder)}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/semserver/semserver/fsm"
 	"github.com/semserver/semserver/semaphore"
 )
@@ -36,6 +38,10 @@ func (s submissions) none(t *testing.T) {
 	}
 }
 
+func testWaits(s submissions) *waits {
+	return newWaits(s.submit, SystemClock().Monotonic, time.Second, NewMetrics(prometheus.NewRegistry()))
+}
+
 var (
 	theTicket = semaphore.Ticket{Incarnation: 7, Number: 1}
 	theWaiter = semaphore.Acquire{Key: "k", Holder: "h", Permits: 1, Wait: time.Second}
@@ -47,7 +53,7 @@ var (
 func TestWaitEndsAsTheLogSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
-		ws := newWaits(s.submit, time.Second)
+		ws := testWaits(s)
 		w := ws.join(theTicket, theWaiter, time.Second)
 		ws.end(fsm.Event{Ticket: theTicket, Reply: semaphore.Reply{Value: theGrant}})
 		if got := <-w.Done; got.Value != theGrant {
@@ -64,7 +70,7 @@ func TestWaitEndsAsTheLogSays(t *testing.T) {
 func TestOverdueWaitLeavesTheLineAndIsUncertainInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
-		ws := newWaits(s.submit, time.Second)
+		ws := testWaits(s)
 		began := time.Now()
 		w := ws.join(theTicket, theWaiter, theWaiter.Wait)
 		time.Sleep(theWaiter.Wait + leaveAfter - time.Millisecond)
@@ -90,7 +96,7 @@ func TestOverdueWaitLeavesTheLineAndIsUncertainInTheEnd(t *testing.T) {
 func TestRequestThatJoinedForNobodyLeavesAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
-		ws := newWaits(s.submit, time.Second)
+		ws := testWaits(s)
 		ws.joinDeaf(theTicket, theWaiter)
 		s.none(t)
 		time.Sleep(time.Second)
@@ -106,7 +112,7 @@ func TestRequestThatJoinedForNobodyLeavesAfterTheGrace(t *testing.T) {
 func TestClosingEndsEveryWaitAndForgetsCleanUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
-		ws := newWaits(s.submit, time.Second)
+		ws := testWaits(s)
 		w := ws.join(theTicket, theWaiter, time.Minute)
 		ws.later(theReturn)
 		ws.close()

@@ -139,12 +139,17 @@ func (a *app) close() error {
 
 	a.admin.Leave()
 	var errs []error
+	node := a.engine.node.Load()
+	if node != nil {
+		// Whoever still waits for a decision then is told that there is none.
+		defer context.AfterFunc(ctx, node.Halt)()
+	}
 	if a.clients != nil {
 		if err := a.clients.Shutdown(ctx); err != nil {
 			a.log.Warn("clients did not take their replies in time and were cut off", "error", err)
 		}
 	}
-	if node := a.engine.node.Load(); node != nil {
+	if node != nil {
 		errs = append(errs, wrap("close engine", node.Close()))
 	}
 	// The drain may have used up ctx; a probe under way is answered in no time.
