@@ -121,7 +121,7 @@ func (s *State) granted(g *grant, replayed bool) semaphore.Reply {
 	if !s.replies {
 		return semaphore.Reply{}
 	}
-	return semaphore.Reply{Value: g.told(s.now, s.ticket, replayed)}
+	return semaphore.Reply{Value: s.told(g, s.ticket, replayed)}
 }
 
 // repeat answers a holder that holds already: with what it holds or, if it asked for that, with the

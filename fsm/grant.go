@@ -83,16 +83,26 @@ func (g *grant) copied(epoch uint32) *grant {
 	return &c
 }
 
-// told is the grant as its holder is told of it.
-func (g *grant) told(now Time, ticket semaphore.Ticket, replayed bool) *semaphore.Grant {
+// together is how many replies share an allocation: many, since there is one for each grant, and few,
+// since one that is kept keeps all of them.
+const together = 32
+
+// told is a grant as its holder is told of it.
+func (s *State) told(g *grant, ticket semaphore.Ticket, replayed bool) *semaphore.Grant {
 	lease := semaphore.Persist
 	if g.end != never {
-		lease = duration(g.end.since(now))
+		lease = duration(g.end.since(s.now))
 	}
-	return &semaphore.Grant{
+	if len(s.room) == 0 {
+		s.room = make([]semaphore.Grant, together)
+	}
+	told := &s.room[0]
+	s.room = s.room[1:]
+	*told = semaphore.Grant{
 		Holder: g.holder(), Token: g.token, Slots: g.slots(),
 		Lease: lease, Replayed: replayed, Ticket: ticket,
 	}
+	return told
 }
 
 // joined stores two texts in one allocation of their own.

@@ -169,7 +169,7 @@ func (s *State) admit(m *sem, w *waiter) {
 	s.issue(m, g, w.permits, m.rec.lease(w.lease, w.fallback))
 	s.write(m).counters.grantsWaited++
 	if s.wants(w.ticket.Incarnation) {
-		s.tell(w.ticket, semaphore.Reply{Value: g.told(s.now, w.ticket, false)})
+		s.tell(w.ticket, semaphore.Reply{Value: s.told(g, w.ticket, false)})
 	}
 }
 

@@ -30,6 +30,8 @@ type State struct {
 	moves   uint64   // changes of grants, quarantine and lines: what an overlay depends on
 	overlay *overlay // the latest one computed
 
+	room []semaphore.Grant // for the next replies
+
 	// Of the entry that is being applied.
 	wall    int64
 	budget  int   // steps left
