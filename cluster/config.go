@@ -25,6 +25,10 @@ type Config struct {
 	// SnapshotBytes is how much log is written before a snapshot is taken and the log is cut.
 	SnapshotBytes int64
 
+	// Fatal is called when the node must not go on: it has an entry that it cannot read, and to skip it
+	// would be to diverge from nodes that can. It must not return. Without it, the node panics.
+	Fatal func(error)
+
 	Clock   Clock
 	Logger  *slog.Logger
 	Metrics *Metrics
@@ -50,6 +54,9 @@ func (c Config) complete() Config {
 	}
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
+	if c.Fatal == nil {
+		c.Fatal = func(err error) { panic(err) }
 	}
 	if c.Clock.Monotonic == nil || c.Clock.Wall == nil {
 		c.Clock = SystemClock()

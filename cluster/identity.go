@@ -18,6 +18,7 @@ type identity struct {
 	Format   int    `json:"format"`
 	ID       string `json:"id"` // Raft's server id, made at random
 	LogStore string `json:"log_store"`
+	Formed   bool   `json:"formed"` // there is a log: if there is none, it was lost
 }
 
 const (
@@ -52,14 +53,27 @@ func loadIdentity(dir, logStore string) (identity, error) {
 
 func newIdentity(path, logStore string) (identity, error) {
 	id := identity{Format: formatNow, ID: randomID(), LogStore: logStore}
+	return id, id.save(path)
+}
+
+func (id identity) save(path string) error {
 	data, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {
-		return identity{}, fmt.Errorf("encode identity: %w", err)
+		return fmt.Errorf("encode identity: %w", err)
 	}
 	if err := writeDurably(path, append(data, '\n')); err != nil {
-		return identity{}, fmt.Errorf("write identity: %w", err)
+		return fmt.Errorf("write identity: %w", err)
 	}
-	return id, nil
+	return nil
+}
+
+// formed notes in the directory that its log has been begun.
+func (id *identity) formed(dir string) error {
+	if id.Formed {
+		return nil
+	}
+	id.Formed = true
+	return id.save(filepath.Join(dir, identityFile))
 }
 
 // refuseForeign refuses a directory that holds files but no identity: it is somebody else's.
@@ -97,11 +111,7 @@ func writeDurably(path string, data []byte) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return syncDirectory(filepath.Dir(path))
 }
 
 func randomID() string {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -13,14 +15,38 @@ import (
 // raftLogger hands what Raft logs to a slog.Logger.
 func raftLogger(log *slog.Logger) hclog.Logger {
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
-	l.RegisterSink(sink{log.With("component", "raft")})
+	l.RegisterSink(&sink{log: log.With("component", "raft"), said: make(map[string]time.Time)})
 	return l
 }
 
-type sink struct{ log *slog.Logger }
+// repeatEvery is how often one message is logged at the most: Raft tries again and again, and says so
+// each time, perhaps onto the very disk that is full.
+const repeatEvery = 5 * time.Second
+
+// sink hands over one logger's messages.
+type sink struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	said map[string]time.Time // when a message was logged last; Raft has some dozens of them
+}
+
+// repeats reports whether the message was logged a moment ago.
+func (s *sink) repeats(message string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Sub(s.said[message]) < repeatEvery {
+		return true
+	}
+	s.said[message] = now
+	return false
+}
 
 // Accept implements hclog.SinkAdapter.
-func (s sink) Accept(_ string, level hclog.Level, message string, args ...any) {
+func (s *sink) Accept(_ string, level hclog.Level, message string, args ...any) {
+	if s.repeats(message) {
+		return
+	}
 	for i, a := range args {
 		if f, ok := a.(hclog.Format); ok && len(f) > 0 {
 			args[i] = fmt.Sprintf(fmt.Sprint(f[0]), f[1:]...)

@@ -23,6 +23,7 @@ type machine struct {
 	metrics     *Metrics
 	opened      func(leadership) // this node's own Open took effect
 	deposed     func(term uint64)
+	fatal       func(error)
 	progress    func() // something was applied: there may be room in flight, or a deadline moved
 
 	state *fsm.State
@@ -72,8 +73,7 @@ func (m *machine) apply(data []byte, term uint64) verdict {
 	before := m.last
 	out, err := m.state.Apply(data, term, m.wanted)
 	if err != nil {
-		// To go on would be to diverge from the nodes that can read the entry.
-		panic(fmt.Sprintf("cluster: entry of term %d cannot be applied: %v", term, err))
+		m.fatal(fmt.Errorf("an entry of term %d in the log cannot be applied: %w", term, err))
 	}
 	now := m.clock.Monotonic()
 	m.logged.Add(int64(len(data)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -55,16 +56,35 @@ func Open(cfg Config) (*Node, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	id, stores, err := openDirectory(cfg)
+	var n *Node
+	err := undamaged(cfg.DataDir, func() error {
+		id, stores, err := openDirectory(cfg)
+		if err != nil {
+			return err
+		}
+		n = assemble(cfg, id, stores)
+		if err := n.startRaft(); err != nil {
+			return errors.Join(err, stores.close())
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	n := assemble(cfg, id, stores)
-	if err := n.startRaft(); err != nil {
-		return nil, errors.Join(err, stores.close())
-	}
 	n.start()
 	return n, nil
+}
+
+// undamaged turns the panics of the stores, and faults in files that they map, into an error: what
+// they cannot read is the operator's to mend.
+func undamaged(dir string, open func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("files in %s are damaged or missing: %v", dir, p)
+		}
+	}()
+	return open()
 }
 
 // openDirectory opens what a data directory holds. The stable store comes first: its lock keeps
@@ -80,6 +100,9 @@ func openDirectory(cfg Config) (identity, *stores, error) {
 	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
 	if err == nil {
 		err = stores.open(cfg.DataDir, cfg.LogStore, cfg.Logger)
+	}
+	if err == nil {
+		err = stores.checkStop(cfg.DataDir)
 	}
 	if err != nil {
 		return identity{}, nil, errors.Join(err, stores.close())
@@ -99,7 +122,7 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 	}
 	n.machine = &machine{
 		incarnation: n.queue.incarnation, clock: cfg.Clock, queue: n.queue, waits: n.waits, metrics: cfg.Metrics,
-		opened: n.proposer.opened, deposed: n.proposer.deposed, progress: n.proposer.nudge,
+		opened: n.proposer.opened, deposed: n.proposer.deposed, progress: n.proposer.nudge, fatal: cfg.Fatal,
 	}
 	n.proposer.view = n.machine.published.Load
 	n.machine.start()
@@ -121,16 +144,10 @@ func (n *Node) startRaft() error {
 	// Without peers nothing listens. This transport has no heartbeat fast path either: heartbeats
 	// that overtake entries can make logs diverge (hashicorp/raft#695).
 	_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
-	existing, err := raft.HasExistingState(n.stores.log, n.stores.stable, n.stores.snapshots)
-	if err != nil {
-		return fmt.Errorf("look for existing state: %w", err)
+	if err := n.form(cfg, transport); err != nil {
+		return err
 	}
-	if !existing {
-		members := raft.Configuration{Servers: []raft.Server{{ID: cfg.LocalID, Address: transport.LocalAddr()}}}
-		if err := raft.BootstrapCluster(cfg, n.stores.log, n.stores.stable, n.stores.snapshots, transport, members); err != nil {
-			return fmt.Errorf("form a cluster of one: %w", err)
-		}
-	}
+	var err error
 	n.raft, err = raft.NewRaft(cfg, n.machine, n.stores.log, n.stores.stable, n.stores.snapshots, transport)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
@@ -237,6 +254,9 @@ func (n *Node) Close() error {
 	n.patiently(n.proposer.answered)
 	err := n.raft.Shutdown().Error()
 	n.patiently(n.proposer.answered)
+	if err == nil {
+		err = n.stores.noteStop(n.cfg.DataDir)
+	}
 	return errors.Join(err, n.stores.close())
 }
 

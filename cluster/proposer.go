@@ -193,8 +193,7 @@ func (p *proposer) follow(f *flight, future raft.ApplyFuture) {
 	switch {
 	case err == nil && !future.Response().(verdict).void:
 		p.queue.landed(f)
-	case err == nil, errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		// Certainly not applied.
+	case err == nil, refusedForCertain(err):
 		p.deposed(f.term + 1)
 		p.queue.again(f, p.clock.Monotonic())
 	default:
@@ -204,6 +203,12 @@ func (p *proposer) follow(f *flight, future raft.ApplyFuture) {
 		p.queue.unresolved(f)
 	}
 	p.nudge()
+}
+
+// refusedForCertain reports whether an error of Raft's means that an entry will never be applied.
+func refusedForCertain(err error) bool {
+	return errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrEnqueueTimeout) ||
+		errors.Is(err, raft.ErrLeadershipTransferInProgress) || errors.Is(err, errNoRoom)
 }
 
 // tickDue reports whether an entry is due although nobody asks for anything.

@@ -13,8 +13,6 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	raftwal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/metadb"
 	"go.etcd.io/bbolt"
 )
 
@@ -61,7 +59,7 @@ func openStable(dir string) (*stores, error) {
 
 // open opens the log and the snapshots. On an error the caller still closes.
 func (s *stores) open(dir, logStore string, log *slog.Logger) error {
-	if err := s.openLog(dir, logStore); err != nil {
+	if err := s.openLog(dir, logStore, log); err != nil {
 		return err
 	}
 	var err error
@@ -91,28 +89,18 @@ func openSnapshots(dir string, log *slog.Logger) (raft.SnapshotStore, error) {
 	return store, nil
 }
 
-func (s *stores) openLog(dir, logStore string) error {
-	var store raft.LogStore = s.bolt
-	if logStore == LogStoreWAL {
-		path := filepath.Join(dir, "wal")
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			return fmt.Errorf("make log directory: %w", err)
-		}
-		// The WAL does not close its own index file; so it is given one that we close.
-		index := &metadb.BoltMetaDB{}
-		s.closers = append(s.closers, index)
-		wal, err := raftwal.Open(path, raftwal.WithMetaStore(index))
-		if err != nil {
-			return fmt.Errorf("open log store: %w", err)
-		}
-		store, s.closers = wal, append(s.closers, wal)
+func (s *stores) openLog(dir, logStore string, log *slog.Logger) (err error) {
+	if logStore == LogStoreBoltDB {
+		s.log, err = raft.NewLogCache(cachedEntries, s.bolt)
+		return err
 	}
-	cache, err := raft.NewLogCache(cachedEntries, store)
+	wal, err := openWAL(filepath.Join(dir, "wal"), raftLogger(log))
 	if err != nil {
-		return fmt.Errorf("make log cache: %w", err)
+		return err
 	}
-	s.log = cache
-	return nil
+	s.closers = append(s.closers, wal)
+	s.log, err = wal.cached()
+	return err
 }
 
 // close closes in the opposite order of opening.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"sync/atomic"
 
 	"github.com/semserver/semserver/cluster"
@@ -72,6 +73,10 @@ func (f flags) nodeConfig(metrics *cluster.Metrics, log *slog.Logger) cluster.Co
 	c.SnapshotBytes = f.Engine.SnapshotBytes
 	c.Logger = log
 	c.Metrics = metrics
+	c.Fatal = func(err error) {
+		log.Error("stopped by a failure", "error", oneLine(err))
+		os.Exit(exitFailure)
+	}
 	return c
 }
 

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/raft"
+)
+
+// stoppedFile says where the log ended when the node last stopped in an orderly way. After a crash
+// there is none: then the end of the log may have been torn, and what is missing was never
+// acknowledged. But a log that is shorter than at an orderly stop has lost something.
+const stoppedFile = "stopped"
+
+// noteStop writes where the log ends.
+func (s *stores) noteStop(dir string) error {
+	last, err := s.lastIndex()
+	if err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(dir, stoppedFile), []byte(strconv.FormatUint(last, 10)+"\n"))
+}
+
+// checkStop compares the log with what the last orderly stop has noted, and removes the note.
+func (s *stores) checkStop(dir string) error {
+	path := filepath.Join(dir, stoppedFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read where the log ended: %w", err)
+	}
+	want, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		return fmt.Errorf("read where the log ended: %s: %w", path, err)
+	}
+	last, err := s.lastIndex()
+	if err != nil {
+		return err
+	}
+	if last < want {
+		return fmt.Errorf("the log in %s ends at entry %d, but when the node stopped it ended at %d: acknowledged state is lost; restore the files, or remove %s to go on without what is lost", dir, last, want, path)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return syncDirectory(dir)
+}
+
+// lastIndex returns where the log ends, or the latest snapshot where that is later.
+func (s *stores) lastIndex() (uint64, error) {
+	last, err := s.log.LastIndex()
+	if err != nil {
+		return 0, fmt.Errorf("read the end of the log: %w", err)
+	}
+	snapshots, err := s.snapshots.List()
+	if err != nil {
+		return 0, fmt.Errorf("list snapshots: %w", err)
+	}
+	for _, meta := range snapshots {
+		last = max(last, meta.Index)
+	}
+	return last, nil
+}
+
+// form begins the log of a cluster of one, unless there is one.
+func (n *Node) form(cfg *raft.Config, transport raft.Transport) error {
+	s := n.stores
+	existing, err := raft.HasExistingState(s.log, s.stable, s.snapshots)
+	if err != nil {
+		return fmt.Errorf("look for existing state: %w", err)
+	}
+	if !existing && n.id.Formed {
+		return fmt.Errorf("the log of %s is gone: restore its files, or start on an empty directory", n.cfg.DataDir)
+	}
+	if !existing {
+		members := raft.Configuration{Servers: []raft.Server{{ID: cfg.LocalID, Address: transport.LocalAddr()}}}
+		if err := raft.BootstrapCluster(cfg, s.log, s.stable, s.snapshots, transport, members); err != nil {
+			return fmt.Errorf("form a cluster of one: %w", err)
+		}
+	}
+	return n.id.formed(n.cfg.DataDir)
+}
