@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,37 @@ func TestMissingLogIsRefused(t *testing.T) {
 		}
 		wantRefusal(t, cfg, "acknowledged state is lost")
 	})
+}
+
+// After a crash it cannot be told how much of the log is missing behind a snapshot, but that some is.
+func TestLogThatEndsBeforeItsSnapshotIsToldOf(t *testing.T) {
+	cfg := testConfig(t.TempDir())
+	n := openNode(t, cfg)
+	do(t, n, semaphore.Create{Key: "k", Capacity: 1})
+	if err := n.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	closeNode(t, n)
+	// As a crash leaves it, with the log gone.
+	if err := os.Remove(filepath.Join(cfg.DataDir, stoppedFile)); err != nil {
+		t.Fatal(err)
+	}
+	segments, err := filepath.Glob(filepath.Join(cfg.DataDir, "wal", "0*.wal"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("segments: %v, %v", segments, err)
+	}
+	for _, path := range segments {
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said strings.Builder
+	cfg.Logger = slog.New(slog.NewTextHandler(&said, nil))
+	cfg.Metrics = NewMetrics(prometheus.NewRegistry())
+	closeNode(t, openNode(t, cfg))
+	if want := "the log ends before its snapshot"; !strings.Contains(said.String(), want) {
+		t.Errorf("logged %q, want a line that says %q", said.String(), want)
+	}
 }
 
 func TestDirectoryOfAnotherNodeIsRefused(t *testing.T) {

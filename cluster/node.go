@@ -104,6 +104,9 @@ func openDirectory(cfg Config) (identity, *stores, error) {
 	if err == nil {
 		err = stores.checkStop(cfg.DataDir)
 	}
+	if err == nil {
+		err = stores.warnOfGap(cfg.DataDir, cfg.Logger)
+	}
 	if err != nil {
 		return identity{}, nil, errors.Join(err, stores.close())
 	}

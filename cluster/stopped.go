@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,18 +56,36 @@ func (s *stores) checkStop(dir string) error {
 
 // lastIndex returns where the log ends, or the latest snapshot where that is later.
 func (s *stores) lastIndex() (uint64, error) {
-	last, err := s.log.LastIndex()
-	if err != nil {
-		return 0, fmt.Errorf("read the end of the log: %w", err)
+	last, snapshot, err := s.ends()
+	return max(last, snapshot), err
+}
+
+// ends returns where the log ends, and the latest snapshot.
+func (s *stores) ends() (log, snapshot uint64, err error) {
+	if log, err = s.log.LastIndex(); err != nil {
+		return 0, 0, fmt.Errorf("read the end of the log: %w", err)
 	}
 	snapshots, err := s.snapshots.List()
 	if err != nil {
-		return 0, fmt.Errorf("list snapshots: %w", err)
+		return 0, 0, fmt.Errorf("list snapshots: %w", err)
 	}
 	for _, meta := range snapshots {
-		last = max(last, meta.Index)
+		snapshot = max(snapshot, meta.Index)
 	}
-	return last, nil
+	return log, snapshot, nil
+}
+
+// warnOfGap tells of a log that ends before its snapshot. The log of a cluster of one never does, so
+// its last part is missing. There is no telling how much it was; what is left is served.
+func (s *stores) warnOfGap(dir string, log *slog.Logger) error {
+	end, snapshot, err := s.ends()
+	if err != nil {
+		return err
+	}
+	if end < snapshot {
+		log.Error("the log ends before its snapshot: what was acknowledged after the snapshot is lost", "data_dir", dir, "log_ends", end, "snapshot", snapshot)
+	}
+	return nil
 }
 
 // form begins the log of a cluster of one, unless there is one.
