@@ -93,7 +93,8 @@ func (s *State) acquireNew(a *semaphore.Acquire) semaphore.Reply {
 }
 
 func (s *State) grantNow(m *sem, a *semaphore.Acquire) semaphore.Reply {
-	g := &grant{text: joined(a.Holder, a.Label), idSize: uint16(len(a.Holder)), ticket: s.ticket}
+	g := newGrant(a.Holder, a.Label)
+	g.ticket = s.ticket
 	s.issue(m, g, a.Permits, m.rec.lease(asked(a.Lease), micros(s.limits.DefaultLease)))
 	s.write(m).counters.grantsImmediate++
 	s.schedule(m)
@@ -150,9 +151,9 @@ func adopt(g *grant) { g.ticket, g.undo = semaphore.Ticket{}, 0 }
 // refresh puts a new grant in the place of one, with its permits and slots.
 func (s *State) refresh(m *sem, g *grant, a *semaphore.Acquire) semaphore.Reply {
 	s.drop(m, g)
-	fresh := g.copied(s.epoch)
-	fresh.undo, fresh.ticket = 0, s.ticket
-	fresh.text, fresh.idSize = joined(a.Holder, a.Label), uint16(len(a.Holder))
+	fresh := newGrant(a.Holder, a.Label)
+	fresh.one, fresh.more = g.one, g.more
+	fresh.ticket, fresh.waited = s.ticket, g.waited
 	s.date(m, fresh, m.rec.lease(asked(a.Lease), micros(s.limits.DefaultLease)))
 	s.hold(m, fresh)
 	rec := s.write(m)

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"strings"
+	"unsafe"
 
 	"github.com/semserver/semserver/semaphore"
 )
@@ -9,7 +10,7 @@ import (
 // grant is one holder's permits. Snapshots read it while later entries are applied: one of an older
 // epoch is copied before it is changed (sem.edit). Only place is not for snapshots.
 type grant struct {
-	text    string // the holder's id, then the label: one allocation for both
+	text    string // the holder's id, then the label; it belongs to this grant alone
 	token   int64
 	granted Time
 	end     Time               // of the lease; never: it does not end
@@ -22,6 +23,26 @@ type grant struct {
 	epoch   uint32
 	idSize  uint16
 	waited  bool // it was made to a waiter
+}
+
+// shortText is how long a text may be to stand in the allocation of its grant.
+const shortText = 32
+
+// newGrant returns a grant without permits that has its own copy of the texts. Most are short, and
+// stand behind the grant: one allocation instead of two, for each holder there is.
+func newGrant(holder, label string) *grant {
+	size := len(holder) + len(label)
+	if size == 0 || size > shortText {
+		return &grant{text: joined(holder, label), idSize: uint16(len(holder))}
+	}
+	g := new(struct {
+		grant
+		bytes [shortText]byte
+	})
+	copy(g.bytes[copy(g.bytes[:], holder):], label)
+	// From here on nobody changes these bytes, and whoever has the string keeps all of g.
+	g.text, g.idSize = unsafe.String(&g.bytes[0], size), uint16(len(holder))
+	return &g.grant
 }
 
 func (g *grant) holder() string { return g.text[:g.idSize] }
@@ -78,9 +99,11 @@ func width(ranges []semaphore.Range) (n int64) {
 }
 
 func (g *grant) copied(epoch uint32) *grant {
-	c := *g
-	c.epoch = epoch
-	return &c
+	c := newGrant(g.holder(), g.label())
+	text := c.text
+	*c = *g
+	c.text, c.epoch = text, epoch
+	return c
 }
 
 // together is how many replies share an allocation: many, since there is one for each grant, and few,

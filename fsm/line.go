@@ -165,7 +165,8 @@ func (s *State) dismiss(m *sem, w *waiter) {
 // is given back at the end of the grace.
 func (s *State) admit(m *sem, w *waiter) {
 	s.leave(m, w, s.now)
-	g := &grant{text: w.text, idSize: w.idSize, ticket: w.ticket, undo: w.grace, waited: true}
+	g := newGrant(w.holder(), w.label())
+	g.ticket, g.undo, g.waited = w.ticket, w.grace, true
 	s.issue(m, g, w.permits, m.rec.lease(w.lease, w.fallback))
 	s.write(m).counters.grantsWaited++
 	if s.wants(w.ticket.Incarnation) {

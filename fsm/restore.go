@@ -175,8 +175,7 @@ func (s *State) restoreGrants(r *reader, m *sem, taken []semaphore.Range) []sema
 }
 
 func (r *reader) grant() *grant {
-	g := &grant{}
-	g.text, g.idSize = r.holderAndLabel()
+	g := newGrant(r.holderAndLabel())
 	g.token, g.granted, g.end = r.natural(), r.moment(), r.moment()
 	g.length, g.undo = r.natural(), r.moment()
 	g.ticket, g.waited = r.ticket(), r.truth()
@@ -184,13 +183,14 @@ func (r *reader) grant() *grant {
 	return g
 }
 
-func (r *reader) holderAndLabel() (text string, idSize uint16) {
-	size, text := r.uvar(), strings.Clone(r.longText())
+// holderAndLabel returns parts of the snapshot, to be cloned.
+func (r *reader) holderAndLabel() (holder, label string) {
+	size, text := r.uvar(), r.longText()
 	if size > maxText || int(size) > len(text) {
 		r.fail("holder longer than its text")
-		return "", 0
+		return "", ""
 	}
-	return text, uint16(size)
+	return text[:size], text[size:]
 }
 
 // ranges reads slots that ascend and do not touch.
@@ -233,7 +233,8 @@ func (s *State) restoreLine(r *reader, m *sem) {
 
 func (r *reader) waiter() *waiter {
 	w := &waiter{}
-	w.text, w.idSize = r.holderAndLabel()
+	holder, label := r.holderAndLabel()
+	w.text, w.idSize = joined(holder, label), uint16(len(holder))
 	w.seq = r.uvar()
 	w.permits, w.lease, w.fallback = r.natural(), r.natural(), r.svar()
 	w.joined, w.end, w.grace = r.moment(), r.moment(), r.moment()
