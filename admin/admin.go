@@ -18,13 +18,14 @@ import (
 // Limits of the HTTP side. Its clients are probes and scrapers: few, quick and small.
 const (
 	maxHeaderBytes    = 8 << 10
-	maxConnections    = 128
 	maxScrapes        = 4 // at once; more are answered 503
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second
 	writeTimeout      = 30 * time.Second
-	idleTimeout       = 60 * time.Second
 )
+
+// DefaultMaxClients is how many connections there may be without a flag.
+const DefaultMaxClients = 256
 
 // Engine is what this package needs to know of the engine.
 type Engine interface {
@@ -37,14 +38,16 @@ type Engine interface {
 type Server struct {
 	engine  Engine
 	leaving atomic.Bool
-	open    atomic.Int64 // connections
+	clients *connections
 	http    http.Server
 }
 
-// New makes a server that asks engine whether it is ready and shows what metrics gathers. Errors of
-// connections and scrapes are logged to log.
-func New(engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
-	s := &Server{engine: engine}
+// New makes a server that asks engine whether it is ready and shows what metrics gathers. It keeps at
+// most maxClients connections open, of one request each: probes and scrapes are seconds apart, and a
+// connection that is kept in between is one that others cannot have. Errors of connections and scrapes
+// are logged to log.
+func New(engine Engine, metrics prometheus.Gatherer, maxClients int, log *slog.Logger) *Server {
+	s := &Server{engine: engine, clients: newConnections(maxClients)}
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.http = http.Server{
 		Handler: s.routes(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
@@ -56,11 +59,11 @@ func New(engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          errorLog,
-		ConnState:         s.capConnections,
+		ConnState:         s.clients.changed,
 	}
+	s.http.SetKeepAlivesEnabled(false)
 	return s
 }
 
@@ -78,8 +81,13 @@ func (s *Server) Leave() { s.leaving.Store(true) }
 // Shutdown stops accepting, lets the requests under way finish while ctx lasts, and then closes
 // every connection.
 func (s *Server) Shutdown(ctx context.Context) error {
-	if err := s.http.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("shut down http: %w", err), s.http.Close())
+	s.clients.dismissSilent() // net/http would give each of them five seconds
+	err := s.http.Shutdown(ctx)
+	if err != nil && errors.Is(err, ctx.Err()) {
+		err = s.http.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("shut down http: %w", err)
 	}
 	return nil
 }
@@ -114,18 +122,4 @@ func answer(w http.ResponseWriter, status int, line string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, line+"\n") // a probe that hung up needs no answer
-}
-
-// capConnections closes what exceeds the cap at once: file descriptors are shared with the clients
-// of the semaphores, who come first.
-func (s *Server) capConnections(c net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		if s.open.Add(1) > maxConnections {
-			_ = c.Close() // the server's read fails and it counts the connection as closed
-		}
-	case http.StateClosed, http.StateHijacked:
-		s.open.Add(-1)
-	case http.StateActive, http.StateIdle:
-	}
 }

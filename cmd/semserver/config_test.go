@@ -119,6 +119,7 @@ default-idle: 6s
 default-capacity: [job:*=4, "a=b=5"]
 max-clients: 10
 max-clients-per-address: 9
+max-http-clients: 11
 idle-timeout: 7s
 handshake-timeout: 8s
 write-timeout: 9s
@@ -160,7 +161,7 @@ func TestEverySettingReachesThePackageThatItIsFor(t *testing.T) {
 	diff(t, "server", s, wantServer)
 
 	n := c.nodeConfig(nil, nil)
-	n.Clock = cluster.Clock{}
+	n.Clock, n.Fatal = cluster.Clock{}, nil
 	diff(t, "engine", n, cluster.Config{
 		DataDir: "/data", NodeID: "n1", LogStore: "boltdb", Limits: wantServer.Limits,
 		Hold: time.Second, WaiterGrace: 2 * time.Second, SnapshotBytes: 1 << 20,
@@ -168,8 +169,8 @@ func TestEverySettingReachesThePackageThatItIsFor(t *testing.T) {
 	if c.Addresses != (addressFlags{Listen: "127.0.0.1:1", Unix: "/run/s.sock"}) {
 		t.Errorf("addresses: got %+v", c.Addresses)
 	}
-	if c.Log != (logFlags{Format: "json", Level: "debug"}) || c.Engine.ShutdownTimeout != 3*time.Second {
-		t.Errorf("log and shutdown: got %+v, %v", c.Log, c.Engine.ShutdownTimeout)
+	if c.Log != (logFlags{Format: "json", Level: "debug"}) || c.Engine.ShutdownTimeout != 3*time.Second || c.Wire.MaxHTTPClients != 11 {
+		t.Errorf("log, shutdown and --max-http-clients: got %+v, %v, %d", c.Log, c.Engine.ShutdownTimeout, c.Wire.MaxHTTPClients)
 	}
 }
 

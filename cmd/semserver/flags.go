@@ -60,6 +60,7 @@ type limitFlags struct {
 type wireFlags struct {
 	MaxClients            int           `default:"${max_clients}" placeholder:"N" help:"Connections in all (default: ${default})."`
 	MaxClientsPerAddress  int           `default:"${max_clients_per_address}" placeholder:"N" help:"Connections from one address beyond loopback (default: ${default}). 0: no cap."`
+	MaxHTTPClients        int           `name:"max-http-clients" default:"${max_http_clients}" placeholder:"N" help:"Connections to --http; beyond it the one is closed that has been silent for longest (default: ${default})."`
 	IdleTimeout           time.Duration `default:"${idle_timeout}" placeholder:"TIME" help:"Close a connection that has sent nothing for so long and does not wait in line (default: ${default}). 0s: never."`
 	HandshakeTimeout      time.Duration `default:"${handshake_timeout}" placeholder:"TIME" help:"Time for the first command, for AUTH where there is a password, and for the rest of a command that was begun (default: ${default}). 0s: no limit."`
 	WriteTimeout          time.Duration `default:"${write_timeout}" placeholder:"TIME" help:"Time for one write to a client that does not read (default: ${default}). 0s: no limit."`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/semserver/semserver/admin"
 	"github.com/semserver/semserver/cluster"
 	"github.com/semserver/semserver/server"
 )
@@ -89,6 +90,7 @@ func variables() kong.Vars {
 
 		"max_clients":             strconv.Itoa(d.MaxClients),
 		"max_clients_per_address": strconv.Itoa(d.MaxClientsPerAddress),
+		"max_http_clients":        strconv.Itoa(admin.DefaultMaxClients),
 		"idle_timeout":            short(d.IdleTimeout),
 		"handshake_timeout":       short(d.HandshakeTimeout),
 		"write_timeout":           short(d.WriteTimeout),
