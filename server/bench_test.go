@@ -74,6 +74,47 @@ func BenchmarkAcquire(b *testing.B) {
 	}
 }
 
+// script is a connection whose client sends the same bytes so many times and takes every answer at
+// once: what remains to be measured on it is the server.
+type script struct {
+	net.Conn
+	bytes string
+	times int
+	sent  int // of bytes, this time
+}
+
+func (s *script) Read(b []byte) (int, error) {
+	if s.sent == len(s.bytes) {
+		s.sent, s.times = 0, s.times-1
+	}
+	if s.times == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, s.bytes[s.sent:])
+	s.sent += n
+	return n, nil
+}
+
+func (s *script) Write(b []byte) (int, error)      { return len(b), nil }
+func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 51234} }
+func (s *script) LocalAddr() net.Addr              { return s.RemoteAddr() }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) Close() error                     { return nil }
+
+// BenchmarkServe is what one connection's goroutine does for each acquire, system calls and the
+// backend left out.
+func BenchmarkServe(b *testing.B) {
+	for _, depth := range []int{1, 16} {
+		b.Run(fmt.Sprintf("pipeline=%d", depth), func(b *testing.B) {
+			s := New(&instant{}, testConfig())
+			pipeline := strings.Repeat(request("SEM.ACQUIRE benchmark HOLDER 0123456789abcdef LEASE 60000"), depth)
+			b.ReportAllocs()
+			s.ServeConn(&script{bytes: pipeline, times: b.N/depth + 1})
+		})
+	}
+}
+
 func serveInstant(t testing.TB) (*Server, string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
