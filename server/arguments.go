@@ -34,28 +34,47 @@ const (
 	optForce
 )
 
+// maxWord is as long as the name of a command or an option may be.
+const maxWord = 32
+
+// lower returns a word in lower case, written into buf; nothing for one that is too long to be a name.
+func lower(buf *[maxWord]byte, word []byte) []byte {
+	if len(word) > len(buf) {
+		return nil
+	}
+	for i, b := range word {
+		if b >= 'A' && b <= 'Z' {
+			b |= 0x20
+		}
+		buf[i] = b
+	}
+	return buf[:len(word)]
+}
+
 // optionOf returns the option that is written like this, in any case.
 func optionOf(word []byte) (option, bool) {
-	switch strings.ToUpper(string(word)) {
-	case "HOLDER":
+	var buf [maxWord]byte
+	word = lower(&buf, word)
+	switch string(word) {
+	case "holder":
 		return optHolder, true
-	case "PERMITS":
+	case "permits":
 		return optPermits, true
-	case "LEASE":
+	case "lease":
 		return optLease, true
-	case "PERSIST":
+	case "persist":
 		return optPersist, true
-	case "WAIT":
+	case "wait":
 		return optWait, true
-	case "CAPACITY":
+	case "capacity":
 		return optCapacity, true
-	case "LABEL":
+	case "label":
 		return optLabel, true
-	case "FRESH":
+	case "fresh":
 		return optFresh, true
-	case "SLOTS":
+	case "slots":
 		return optSlots, true
-	case "TOKEN":
+	case "token":
 		return optToken, true
 	}
 	return settingOf(word)
@@ -63,26 +82,26 @@ func optionOf(word []byte) (option, bool) {
 
 // settingOf knows the rarer options.
 func settingOf(word []byte) (option, bool) {
-	switch strings.ToUpper(string(word)) {
-	case "MAXLEASE":
+	switch string(word) {
+	case "maxlease":
 		return optMaxLease, true
-	case "MAXHOLD":
+	case "maxhold":
 		return optMaxHold, true
-	case "QUARANTINE":
+	case "quarantine":
 		return optQuarantine, true
-	case "IDLE":
+	case "idle":
 		return optIdle, true
-	case "MINTOKEN":
+	case "mintoken":
 		return optMinToken, true
-	case "IFABSENT":
+	case "ifabsent":
 		return optIfAbsent, true
-	case "CURSOR":
+	case "cursor":
 		return optCursor, true
-	case "COUNT":
+	case "count":
 		return optCount, true
-	case "MATCH":
+	case "match":
 		return optMatch, true
-	case "FORCE":
+	case "force":
 		return optForce, true
 	}
 	return 0, false
@@ -108,6 +127,8 @@ type arguments struct {
 	opt  option  // the option that was read last
 	seen options // all that were read
 	err  *semaphore.Error
+
+	key string // that was read last, by an earlier command
 }
 
 // option reads the next option, one of those allowed, into opt. It returns false at the end and
@@ -178,6 +199,16 @@ func (a *arguments) text(what string) string {
 		return ""
 	}
 	return string(v)
+}
+
+// semaphore reads the name of a semaphore. A client mostly stays with one: its name is made once.
+func (a *arguments) semaphore() string {
+	if len(a.rest) > 0 && string(a.rest[0]) == a.key && a.key != "" {
+		a.take()
+		return a.key
+	}
+	a.key = a.name("key")
+	return a.key
 }
 
 // number reads a number from low to high.

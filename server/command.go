@@ -89,13 +89,14 @@ func (c *command) fits(n int) bool {
 	return n == c.arity
 }
 
-// request parses the arguments behind the name. It is total and changes nothing.
-func (c *command) request(r *rules, args [][]byte) (call, *semaphore.Error) {
-	a := &arguments{rest: args}
+// request parses the words behind the name, with a to work in. It is total and changes nothing else.
+func (c *command) request(r *rules, a *arguments, words [][]byte) (call, *semaphore.Error) {
+	*a = arguments{rest: words, key: a.key}
 	q := c.parse(r, a)
 	if len(a.rest) > 0 {
 		a.fail("unknown option '%s'", printable(a.rest[0]))
 	}
+	a.rest = nil // the words are soon overwritten, or given back
 	q.command = c
 	return q, a.err
 }
@@ -126,17 +127,8 @@ func (t *table) find(name []byte) *command { return findCommand(t.byName, name) 
 func (c *command) sub(name []byte) *command { return findCommand(c.byName, name) }
 
 func findCommand(in map[string]*command, name []byte) *command {
-	var lower [32]byte
-	if len(name) > len(lower) {
-		return nil
-	}
-	for i, b := range name {
-		if b >= 'A' && b <= 'Z' {
-			b |= 0x20
-		}
-		lower[i] = b
-	}
-	return in[string(lower[:len(name)])]
+	var buf [maxWord]byte
+	return in[string(lower(&buf, name))]
 }
 
 // errWrongNumber is Redis's refusal of too few or too many arguments.

@@ -46,6 +46,7 @@ type conn struct {
 	settled  bool      // has completed a command
 	partial  time.Time // when the command being received was first found incomplete
 	rules    rules
+	words    arguments // of the command that is being parsed
 	run      []call
 	requests []semaphore.Request
 	multi    *transaction
@@ -113,7 +114,7 @@ func (c *conn) dispatch(args [][]byte) error {
 	}
 	if refusal == nil && cmd.parse != nil {
 		var q call
-		if q, refusal = cmd.request(&c.rules, args[1:]); refusal == nil {
+		if q, refusal = cmd.request(&c.rules, &c.words, args[1:]); refusal == nil {
 			return c.enlist(q)
 		}
 	}

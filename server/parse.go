@@ -42,10 +42,13 @@ func (r *rules) lease(a *arguments) time.Duration {
 	return a.capped("LEASE", time.Millisecond, r.maxLease, "--max-lease")
 }
 
+const acquireOptions options = 1<<optHolder | 1<<optPermits | 1<<optLease | 1<<optPersist | 1<<optWait |
+	1<<optCapacity | 1<<optLabel | 1<<optFresh | 1<<optSlots
+
 func parseAcquire(r *rules, a *arguments) call {
-	q := semaphore.Acquire{Key: a.name("key"), Permits: 1, Label: r.label}
+	q := semaphore.Acquire{Key: a.semaphore(), Permits: 1, Label: r.label}
 	c := call{}
-	for a.option(optionSet(optHolder, optPermits, optLease, optPersist, optWait, optCapacity, optLabel, optFresh, optSlots)) {
+	for a.option(acquireOptions) {
 		switch a.opt {
 		case optHolder:
 			q.Holder = a.name("HOLDER")
@@ -82,7 +85,7 @@ func parseAcquire(r *rules, a *arguments) call {
 }
 
 func parseCreate(r *rules, a *arguments) call {
-	q := semaphore.Create{Key: a.name("key"), Capacity: a.number("capacity", 0, semaphore.MaxCapacity)}
+	q := semaphore.Create{Key: a.semaphore(), Capacity: a.number("capacity", 0, semaphore.MaxCapacity)}
 	for a.option(settingOptions | optionSet(optMinToken, optIfAbsent)) {
 		switch a.opt {
 		case optMinToken:
@@ -97,7 +100,7 @@ func parseCreate(r *rules, a *arguments) call {
 }
 
 func parseResize(r *rules, a *arguments) call {
-	q := semaphore.Resize{Key: a.name("key"), Capacity: a.number("capacity", 0, semaphore.MaxCapacity)}
+	q := semaphore.Resize{Key: a.semaphore(), Capacity: a.number("capacity", 0, semaphore.MaxCapacity)}
 	for a.option(settingOptions) {
 		readSetting(r, a, &q.Settings)
 	}
@@ -126,7 +129,7 @@ func readSetting(r *rules, a *arguments, s *semaphore.Settings) {
 }
 
 func parseRelease(_ *rules, a *arguments) call {
-	q := semaphore.Release{Key: a.name("key"), Holder: a.name("holder")}
+	q := semaphore.Release{Key: a.semaphore(), Holder: a.name("holder")}
 	for a.option(optionSet(optToken)) {
 		q.Token = readToken(a, "TOKEN")
 	}
@@ -134,7 +137,7 @@ func parseRelease(_ *rules, a *arguments) call {
 }
 
 func parseRenew(r *rules, a *arguments) call {
-	q := semaphore.Renew{Key: a.name("key"), Holder: a.name("holder")}
+	q := semaphore.Renew{Key: a.semaphore(), Holder: a.name("holder")}
 	for a.option(optionSet(optLease, optPersist, optToken)) {
 		switch a.opt {
 		case optLease:
@@ -154,15 +157,15 @@ func parseRenew(r *rules, a *arguments) call {
 func readToken(a *arguments, what string) int64 { return a.number(what, 1, semaphore.MaxCapacity) }
 
 func parseCancel(_ *rules, a *arguments) call {
-	return call{request: semaphore.Cancel{Key: a.name("key"), Holder: a.name("holder")}}
+	return call{request: semaphore.Cancel{Key: a.semaphore(), Holder: a.name("holder")}}
 }
 
 func parseCheck(_ *rules, a *arguments) call {
-	return call{request: semaphore.Check{Key: a.name("key"), Holder: a.name("holder"), Token: readToken(a, "token")}}
+	return call{request: semaphore.Check{Key: a.semaphore(), Holder: a.name("holder"), Token: readToken(a, "token")}}
 }
 
 func parseReconcile(_ *rules, a *arguments) call {
-	q := semaphore.Reconcile{Key: a.name("key")}
+	q := semaphore.Reconcile{Key: a.semaphore()}
 	for a.option(optionSet(optCapacity)) {
 		q.Capacity, q.Adopt = a.number("CAPACITY", 0, semaphore.MaxCapacity), true
 	}
@@ -170,17 +173,17 @@ func parseReconcile(_ *rules, a *arguments) call {
 }
 
 func parseInfo(_ *rules, a *arguments) call {
-	return call{request: semaphore.Inspect{Key: a.name("key")}}
+	return call{request: semaphore.Inspect{Key: a.semaphore()}}
 }
 
 func parseHolders(_ *rules, a *arguments) call {
-	q := semaphore.Holders{Key: a.name("key")}
+	q := semaphore.Holders{Key: a.semaphore()}
 	q.Cursor, q.Count = readPage(a)
 	return call{request: q, last: true}
 }
 
 func parseWaiters(_ *rules, a *arguments) call {
-	q := semaphore.Waiters{Key: a.name("key")}
+	q := semaphore.Waiters{Key: a.semaphore()}
 	q.Cursor, q.Count = readPage(a)
 	return call{request: q, last: true}
 }
@@ -215,7 +218,7 @@ func parseScan(_ *rules, a *arguments) call {
 }
 
 func parseDelete(_ *rules, a *arguments) call {
-	q := semaphore.Delete{Key: a.name("key")}
+	q := semaphore.Delete{Key: a.semaphore()}
 	for a.option(optionSet(optForce)) {
 		q.Force = true
 	}

@@ -23,7 +23,7 @@ func parse(words ...string) (call, *semaphore.Error) {
 	for _, w := range words[1:] {
 		args = append(args, []byte(w))
 	}
-	return newTable().find([]byte(words[0])).request(testRules(), args)
+	return newTable().find([]byte(words[0])).request(testRules(), &arguments{}, args)
 }
 
 func TestParse(t *testing.T) {
@@ -113,6 +113,18 @@ func TestParseRefusesByNamingTheArgument(t *testing.T) {
 	}
 }
 
+func TestKeysOfSuccessiveCommandsAreToldApart(t *testing.T) {
+	info, words := newTable().find([]byte("SEM.INFO")), &arguments{}
+	for _, key := range []string{"a", "a", "b", "a", "aa", "a", "", "a", strings.Repeat("a", semaphore.MaxName+1), "a"} {
+		q, err := info.request(testRules(), words, [][]byte{[]byte(key)})
+		if fits := key != "" && len(key) <= semaphore.MaxName; (err == nil) != fits {
+			t.Errorf("key %.9q: got error %v, want one: %v", key, err, !fits)
+		} else if fits && q.request != any(semaphore.Inspect{Key: key}) {
+			t.Errorf("key %q: got %+v", key, q.request)
+		}
+	}
+}
+
 func TestServerMadeHoldersDiffer(t *testing.T) {
 	a, _ := parse("SEM.ACQUIRE", "k")
 	b, _ := parse("SEM.ACQUIRE", "k")
@@ -138,7 +150,7 @@ func FuzzParse(f *testing.F) {
 		if cmd == nil || cmd.parse == nil {
 			return
 		}
-		q, err := cmd.request(rules, words[1:])
+		q, err := cmd.request(rules, &arguments{}, words[1:])
 		if err == nil && q.request == nil {
 			t.Fatalf("neither a request nor an error")
 		}

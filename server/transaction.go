@@ -59,7 +59,7 @@ func (t *transaction) admit(c *conn, cmd *command, args [][]byte) *semaphore.Err
 	if cmd.parse == nil {
 		return nil
 	}
-	_, err := cmd.request(&c.rules, args[1:])
+	_, err := cmd.request(&c.rules, &c.words, args[1:])
 	return err
 }
 
