@@ -153,15 +153,16 @@ func (c *conn) resolve(args [][]byte) (*command, *semaphore.Error) {
 	if c.channels.confined(c.out.proto) && !cmd.flags.has(flagSubscribed) {
 		return nil, errConfined(cmd.name)
 	}
-	c.last.Store(cmd)
+	if c.last.Load() != cmd { // looking costs far less than storing
+		c.last.Store(cmd)
+	}
 	return cmd, nil
 }
 
 // enlist adds a request to the run, and carries the run out where it must end.
 func (c *conn) enlist(q call) error {
-	if a, ok := q.request.(semaphore.Acquire); ok && c.multi != nil {
-		a.Wait = 0
-		q.request, q.last = a, false
+	if c.multi != nil {
+		q.stayOut()
 	}
 	c.run = append(c.run, q)
 	if q.last || len(c.run) == maxRun {

@@ -16,6 +16,14 @@ type call struct {
 	last    bool  // nothing may follow it in one run: it may wait, or its reply may be long
 }
 
+// stayOut keeps an Acquire out of the line.
+func (c *call) stayOut() {
+	if a, ok := c.request.(semaphore.Acquire); ok {
+		a.Wait = 0
+		c.request, c.last = a, false
+	}
+}
+
 // rules are what a parser needs to know besides the arguments.
 type rules struct {
 	maxWait, maxLease time.Duration
