@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -270,13 +271,16 @@ func (a *arguments) count() int {
 
 // digits reads a number that is written in digits alone: no sign, no blank, no exponent.
 func digits(v []byte) (uint64, bool) {
+	const tenth = math.MaxUint64 / 10
+	var n uint64
 	for _, c := range v {
-		if c < '0' || c > '9' {
+		d := uint64(c - '0')
+		if d > 9 || n > tenth || 10*n > math.MaxUint64-d {
 			return 0, false
 		}
+		n = 10*n + d
 	}
-	n, err := strconv.ParseUint(string(v), 10, 64)
-	return n, err == nil
+	return n, len(v) > 0
 }
 
 // printable makes bytes from a client fit for an error message.

@@ -125,6 +125,21 @@ func TestKeysOfSuccessiveCommandsAreToldApart(t *testing.T) {
 	}
 }
 
+func TestDigits(t *testing.T) {
+	for in, want := range map[string]uint64{
+		"0": 0, "007": 7, "9223372036854775808": 1 << 63, "18446744073709551615": math.MaxUint64, strings.Repeat("0", 40) + "5": 5,
+	} {
+		if got, ok := digits([]byte(in)); !ok || got != want {
+			t.Errorf("%s: got %d, %v; want %d", in, got, ok, want)
+		}
+	}
+	for _, in := range []string{"", "-1", "+1", " 1", "1 ", "1e3", "0x1", "1_0", "/", ":", "18446744073709551616", "18446744073709551620", "99999999999999999999", "184467440737095516150"} {
+		if got, ok := digits([]byte(in)); ok {
+			t.Errorf("%q was read as %d", in, got)
+		}
+	}
+}
+
 func TestServerMadeHoldersDiffer(t *testing.T) {
 	a, _ := parse("SEM.ACQUIRE", "k")
 	b, _ := parse("SEM.ACQUIRE", "k")

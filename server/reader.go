@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strconv"
+	"math"
 )
 
 // maxHeader is the longest line that announces a length: a sign, 19 digits, and some slack.
@@ -137,12 +137,22 @@ func (r *reader) header(invalid, long protocolError) (int64, bool, error) {
 	case line[end+1] != '\n':
 		return 0, false, invalid
 	}
-	n, err := strconv.ParseInt(string(line[1:end]), 10, 64)
-	if err != nil || line[1] == '+' {
+	n, ok := integer(line[1:end])
+	if !ok {
 		return 0, false, invalid
 	}
 	r.at += end + 2
 	return n, true, nil
+}
+
+// integer reads a number that may have a minus.
+func integer(v []byte) (int64, bool) {
+	if len(v) > 0 && v[0] == '-' {
+		n, ok := digits(v[1:])
+		return -int64(n), ok && n <= -math.MinInt64
+	}
+	n, ok := digits(v)
+	return int64(n), ok && n <= math.MaxInt64
 }
 
 // inline reads a command that is a line of words. It returns nil where the line is not complete, an
