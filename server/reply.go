@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/semaphore"
+	"github.com/tidwall/redcon"
 )
 
 // answer writes the reply to a call. Every reply of a backend passes through here.
@@ -65,12 +66,12 @@ func (o *output) grant(c *call, g *semaphore.Grant) {
 	if c.slots {
 		n = 6
 	}
-	o.array(n)
-	o.bulk(g.Holder)
-	o.number(g.Token)
-	o.number(g.Slot())
-	o.number(remaining(g.Lease))
-	o.number(truth(g.Replayed))
+	b := redcon.AppendArray(o.room(), n)
+	b = redcon.AppendBulkString(b, g.Holder)
+	b = redcon.AppendInt(b, g.Token)
+	b = redcon.AppendInt(b, g.Slot())
+	b = redcon.AppendInt(b, remaining(g.Lease))
+	o.buf = redcon.AppendInt(b, truth(g.Replayed))
 	if c.slots {
 		o.array(len(g.Slots))
 		for _, s := range g.Slots {
