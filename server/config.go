@@ -38,9 +38,9 @@ type Config struct {
 	// where a password is set, to authenticate, and any connection to send the rest of a command that
 	// it has begun; 0: for ever.
 	HandshakeTimeout time.Duration
-	// WriteTimeout is how long one write to a client that does not read may take; 0: for ever. It also
-	// ends the standstill with a client that sends more than MaxOutput and the sockets between us can
-	// answer before it reads.
+	// WriteTimeout is how long one write to a client that does not read may take; 0: for ever. It may
+	// be cut an eighth short. It also ends the standstill with a client that sends more than MaxOutput
+	// and the sockets between us can answer before it reads.
 	WriteTimeout time.Duration
 
 	// Version is shown by INFO.

@@ -18,8 +18,8 @@ const (
 	maxRun = 256
 	// keepRun is how much room for runs an idle connection keeps.
 	keepRun = 16
-	// restAfter is how long a silent connection keeps its read buffer. Borrowing one anew costs a
-	// system call more, which a client that speaks often should not pay.
+	// restAfter is how long a silent connection keeps its read buffer, at most. Borrowing one anew
+	// costs a system call more, which a client that speaks often should not pay.
 	restAfter = time.Second
 )
 
@@ -45,6 +45,8 @@ type conn struct {
 	gone     error     // the client has hung up; what was read before is still carried out
 	settled  bool      // has completed a command
 	partial  time.Time // when the command being received was first found incomplete
+	readBy   time.Time // the deadlines in force; zero: none
+	writeBy  time.Time
 	rules    rules
 	words    arguments // of the command that is being parsed
 	run      []call
@@ -181,12 +183,11 @@ func (c *conn) carryOut() error {
 	}
 	w := c.mayWait()
 	defer c.waiting.Store(nil)
-	began := time.Now()
 	replies := c.server.backend.Do(c.requests)
 	for i, r := range replies {
 		q := &c.run[i]
 		if line, ok := r.Value.(*semaphore.Waiting); ok {
-			return c.await(*q, line, w, began)
+			return c.await(*q, line, w)
 		}
 		c.server.metrics.decided(q.request, r)
 		c.out.answer(q, r)
@@ -229,9 +230,7 @@ func (c *conn) flush() error {
 	if len(c.out.grants) > 0 && (c.gone != nil || c.socket.hungUp()) {
 		c.out.withdraw(c.giveBack)
 	}
-	if t := c.server.cfg.WriteTimeout; t > 0 {
-		c.net.SetWriteDeadline(time.Now().Add(t))
-	}
+	c.renewWriteDeadline()
 	n, err := c.net.Write(c.out.buf)
 	if err != nil {
 		c.out.unwritten(n, c.giveBack)
@@ -254,12 +253,13 @@ func (c *conn) read() error {
 		return c.gone
 	}
 	c.in.shrink()
+	now := time.Now()
 	if !c.in.idle() && c.partial.IsZero() {
-		c.partial = time.Now()
+		c.partial = now
 	}
-	deadline := c.deadline()
+	deadline := c.deadline(now)
 	if c.in.buf != nil && c.in.idle() {
-		soon := time.Now().Add(restAfter)
+		soon := within(restAfter, now, c.readBy)
 		if deadline.IsZero() || soon.Before(deadline) {
 			err := c.readUntil(soon)
 			if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -271,8 +271,8 @@ func (c *conn) read() error {
 	return c.readUntil(deadline)
 }
 
-// deadline is when the client must have spoken.
-func (c *conn) deadline() time.Time {
+// deadline is when a client that is silent from now on must have spoken.
+func (c *conn) deadline(now time.Time) time.Time {
 	cfg := &c.server.cfg
 	switch {
 	case (c.in.anon || !c.settled) && cfg.HandshakeTimeout > 0:
@@ -280,7 +280,7 @@ func (c *conn) deadline() time.Time {
 	case !c.partial.IsZero() && cfg.HandshakeTimeout > 0:
 		return c.partial.Add(cfg.HandshakeTimeout)
 	case cfg.IdleTimeout > 0:
-		return time.Now().Add(cfg.IdleTimeout)
+		return now.Add(cfg.IdleTimeout)
 	}
 	return time.Time{}
 }
@@ -288,7 +288,7 @@ func (c *conn) deadline() time.Time {
 // readUntil reads once. The order of its first two steps and the reverse one of Server.Shutdown make
 // sure that one of them sees the other.
 func (c *conn) readUntil(deadline time.Time) error {
-	c.net.SetReadDeadline(deadline)
+	c.setReadDeadline(deadline)
 	if c.server.stopping() {
 		return errStopping
 	}
@@ -320,7 +320,7 @@ func (c *conn) linger() {
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	c.net.SetReadDeadline(time.Now().Add(patience))
+	c.setReadDeadline(time.Now().Add(patience))
 	if c.server.stopping() {
 		return
 	}

@@ -14,6 +14,7 @@ const probeEvery = 100 * time.Millisecond
 
 // wait is a command that stands in line, for others to interrupt.
 type wait struct {
+	began   time.Time
 	unblock chan semaphore.Reply // what to answer if it leaves the line without a grant
 }
 
@@ -24,7 +25,7 @@ func (c *conn) mayWait() *wait {
 	if !ok || a.Wait == 0 {
 		return nil
 	}
-	w := &wait{unblock: make(chan semaphore.Reply, 1)}
+	w := &wait{began: time.Now(), unblock: make(chan semaphore.Reply, 1)}
 	c.waiting.Store(w)
 	return w
 }
@@ -41,10 +42,10 @@ func (w *wait) interrupt(instead semaphore.Reply) bool {
 
 // await answers an Acquire that stands in line when its turn has come, its wait has ended, the client
 // hangs up, somebody unblocks it, or the server stops.
-func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) error {
+func (c *conn) await(q call, line *semaphore.Waiting, w *wait) error {
 	c.run, c.requests = nil, nil
 	if err := c.flush(); err != nil {
-		c.lost(&q, leave(line), began)
+		c.lost(&q, leave(line), w)
 		return err
 	}
 	c.rest()
@@ -56,12 +57,12 @@ func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) 
 	metrics.waiting.Dec()
 	if watch.sees() {
 		c.gone = watch.stop()
-		c.lost(&q, r, began)
+		c.lost(&q, r, w)
 		return nil
 	}
 	// The client is told before the watch is stopped, which takes a change of goroutines: the time
 	// from a release to the next grant is what everybody behind waits for.
-	metrics.waited(r, time.Since(began))
+	metrics.waited(r, time.Since(w.began))
 	c.out.answer(&q, r)
 	err := c.flush()
 	c.gone = watch.stop()
@@ -70,8 +71,8 @@ func (c *conn) await(q call, line *semaphore.Waiting, w *wait, began time.Time) 
 
 // lost ends a wait whose client has hung up. Whatever came of it is not told; if the client has closed
 // only its sending half, it reads that it got nothing.
-func (c *conn) lost(q *call, r semaphore.Reply, began time.Time) {
-	c.server.metrics.waited(r, time.Since(began))
+func (c *conn) lost(q *call, r semaphore.Reply, w *wait) {
+	c.server.metrics.waited(r, time.Since(w.began))
 	c.server.metrics.hangups.Inc()
 	if g, ok := r.Value.(*semaphore.Grant); ok {
 		if !g.Replayed {
@@ -123,7 +124,7 @@ type watch struct {
 
 func (c *conn) watch() *watch {
 	w := &watch{conn: c, quit: make(chan struct{}), done: make(chan struct{})}
-	c.net.SetReadDeadline(time.Time{})
+	c.setReadDeadline(time.Time{})
 	go w.run()
 	return w
 }
@@ -141,7 +142,7 @@ func (w *watch) sees() bool {
 // stop ends the watch and returns how the client hung up, if it did.
 func (w *watch) stop() error {
 	close(w.quit)
-	w.conn.net.SetReadDeadline(time.Unix(1, 0))
+	w.conn.setReadDeadline(time.Unix(1, 0))
 	<-w.done
 	return w.err
 }
