@@ -230,6 +230,10 @@ func parseKill(args [][]byte) (match func(*conn) bool, skipMe bool, err *semapho
 }
 
 func runClientUnblock(c *conn, args [][]byte) error {
+	if len(args) > 4 {
+		c.refuse(errWrongNumber("client|unblock"))
+		return nil
+	}
 	id, ok := digits(args[2])
 	if !ok {
 		c.refuse(refusal("value is not an integer or out of range"))

@@ -45,7 +45,7 @@ func TestEveryCommandIsDescribedOnce(t *testing.T) {
 
 func TestHelpHasALineForEachCommand(t *testing.T) {
 	help := start(t).dial(t).do("SEM.HELP")
-	for _, want := range []string{"SEM.ACQUIRE key [HOLDER name]", "SEM.SCAN cursor [MATCH pattern] [COUNT n] - ", "SEM.NODE SNAPSHOT - ", "SEM.HELP - "} {
+	for _, want := range []string{"SEM.ACQUIRE key [HOLDER id]", "SEM.SCAN cursor [MATCH pattern] [COUNT n] - ", "SEM.NODE SNAPSHOT - ", "SEM.HELP - "} {
 		if !strings.Contains(help, "\n+"+want) {
 			t.Errorf("SEM.HELP lacks %q", want)
 		}

@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	// maxRun is the largest number of requests that go to the backend in one call: half of what an
-	// engine decides at once, so that one long pipeline leaves room for others.
-	maxRun = 256
 	// keepRun is how much room for runs an idle connection keeps.
 	keepRun = 16
 	// restAfter is how long a silent connection keeps its read buffer, at most. Borrowing one anew
@@ -167,7 +164,7 @@ func (c *conn) enlist(q call) error {
 		q.stayOut()
 	}
 	c.run = append(c.run, q)
-	if q.last || len(c.run) == maxRun {
+	if q.last || len(c.run) == semaphore.MaxRun {
 		return c.carryOut()
 	}
 	return nil

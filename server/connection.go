@@ -190,6 +190,8 @@ func clientName(name []byte) (string, *semaphore.Error) {
 
 func runPing(c *conn, args [][]byte) error {
 	switch {
+	case len(args) > 2:
+		c.refuse(errWrongNumber("ping"))
 	case c.channels.confined(c.out.proto):
 		c.out.array(2)
 		c.out.bulk("pong")

@@ -53,6 +53,25 @@ func TestWaiterLeavesTheLineWhenItsClientIsGone(t *testing.T) {
 	}
 }
 
+// The watch and the connection that is about to write a grant look at the socket at the same time.
+func TestGrantIsToldWhileTheWatchProbes(t *testing.T) {
+	r, a := full(t, func(c *Config) { c.Wire.ReadAhead = 1024 })
+	r.probeEvery = 20 * time.Microsecond
+	for i := range 50 {
+		holder := fmt.Sprint("b", i)
+		b := r.dial(t).send("SEM.ACQUIRE k HOLDER " + holder + " WAIT 60000")
+		r.waits(t, "k", 1, 1)
+		b.raw(strings.Repeat(request("PING"), 100))
+		a.send("SEM.RELEASE k a").want(":1\r\n")
+		if got := b.reply(); !strings.HasPrefix(got, "*5") {
+			t.Fatalf("got %q, want a grant", got)
+		}
+		b.Close()
+		a.send("SEM.RELEASE k " + holder).want(":1\r\n")
+		a.do("SEM.ACQUIRE", "k", "HOLDER", "a")
+	}
+}
+
 func TestHangUpIsNoticedBehindReadAhead(t *testing.T) {
 	r, _ := full(t, func(c *Config) { c.Wire.ReadAhead = 1024 })
 	b := r.dial(t).send("SEM.ACQUIRE k HOLDER b WAIT 60000")

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/semserver/semserver/semaphore"
 )
 
 func TestHostileBytesAreRefusedAndNobodyElseNotices(t *testing.T) {
@@ -48,8 +50,8 @@ func TestPipelineReachesTheBackendInRuns(t *testing.T) {
 	for _, l := range r.fake.runs() {
 		longest, sum = max(longest, l), sum+l
 	}
-	if sum != n+1 || longest > maxRun || len(r.fake.runs()) > n/4 {
-		t.Errorf("%d requests in %d runs of at most %d, want %d in few of at most %d", sum, len(r.fake.runs()), longest, n+1, maxRun)
+	if sum != n+1 || longest > semaphore.MaxRun || len(r.fake.runs()) > n/4 {
+		t.Errorf("%d requests in %d runs of at most %d, want %d in few of at most %d", sum, len(r.fake.runs()), longest, n+1, semaphore.MaxRun)
 	}
 }
 

@@ -13,7 +13,7 @@ func semaphoreCommands() []*command {
 	all := []*command{
 		{name: "sem.create", usage: "key capacity" + settings + " [MINTOKEN t] [IFABSENT]", flags: flagWrite, keyed: true, parse: parseCreate,
 			summary: "Makes a semaphore, or confirms that it exists with these settings."},
-		{name: "sem.acquire", usage: "key [HOLDER name] [PERMITS n] [LEASE ms | PERSIST] [WAIT ms] [CAPACITY n] [LABEL text] [FRESH] [SLOTS]",
+		{name: "sem.acquire", usage: "key [HOLDER id] [PERMITS n] [LEASE ms | PERSIST] [WAIT ms] [CAPACITY n] [LABEL text] [FRESH] [SLOTS]",
 			flags: flagWrite | flagBlocking, keyed: true, parse: parseAcquire,
 			summary: "Takes permits, waiting in line for them up to WAIT; null if there were none in time."},
 		{name: "sem.release", usage: "key holder [TOKEN t]", flags: flagWrite | flagFast, keyed: true, parse: parseRelease,
@@ -84,7 +84,7 @@ func runNodeList(c *conn, _ [][]byte) error {
 	}
 	all, err := members.List()
 	if err != nil {
-		c.out.fail(asRefusal(err))
+		c.refuse(asRefusal(err))
 		return nil
 	}
 	c.out.array(len(all))
@@ -108,7 +108,7 @@ func runNodeSnapshot(c *conn, _ [][]byte) error {
 		return runNoPeers(c, nil)
 	}
 	if err := members.Snapshot(); err != nil {
-		c.out.fail(asRefusal(err))
+		c.refuse(asRefusal(err))
 		return nil
 	}
 	c.out.ok()
@@ -116,7 +116,7 @@ func runNodeSnapshot(c *conn, _ [][]byte) error {
 }
 
 func runNoPeers(c *conn, _ [][]byte) error {
-	c.out.fail(semaphore.Errorf(semaphore.CodeInvalid, "this node has no peers"))
+	c.refuse(semaphore.Errorf(semaphore.CodeInvalid, "this node has no peers"))
 	return nil
 }
 

@@ -34,6 +34,8 @@ type Server struct {
 	started time.Time
 	runID   string
 	ids     atomic.Uint64
+	// probeEvery is how often a client that has sent all that is read ahead is looked at for a hang-up.
+	probeEvery time.Duration
 
 	stop chan struct{}  // closed when the server stops
 	work sync.WaitGroup // listeners and connections
@@ -52,17 +54,19 @@ func New(backend semaphore.Backend, cfg Config) *Server {
 		cfg.Metrics = NewMetrics(nil)
 	}
 	s := &Server{
-		backend:   backend,
-		cfg:       cfg,
-		metrics:   cfg.Metrics,
-		table:     newTable(),
-		rules:     rules{maxWait: cfg.MaxWait, maxLease: cfg.MaxLease},
-		started:   time.Now(),
-		runID:     rand.Text(),
-		stop:      make(chan struct{}),
-		listeners: map[net.Listener]struct{}{},
-		conns:     map[uint64]*conn{},
-		byAddress: map[string]int{},
+		backend: backend,
+		cfg:     cfg,
+		metrics: cfg.Metrics,
+		table:   newTable(),
+		rules:   rules{maxWait: cfg.MaxWait, maxLease: cfg.MaxLease},
+		started: time.Now(),
+		runID:   rand.Text(),
+
+		probeEvery: probeEvery,
+		stop:       make(chan struct{}),
+		listeners:  map[net.Listener]struct{}{},
+		conns:      map[uint64]*conn{},
+		byAddress:  map[string]int{},
 	}
 	s.metrics.describe(s.table)
 	for _, r := range cfg.DefaultCapacity {

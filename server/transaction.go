@@ -17,8 +17,9 @@ func transactionCommands() []*command {
 	return all
 }
 
-// transaction is the queue between MULTI and EXEC. It is as long as a run, so that its requests
-// reach the backend together.
+// transaction is the queue between MULTI and EXEC. It is no longer than a run, so that requests which
+// follow each other reach the backend together. A listing, or a command that is not a request, ends a
+// run here as elsewhere.
 type transaction struct {
 	queue   [][][]byte
 	size    int  // bytes queued
@@ -53,8 +54,8 @@ func (t *transaction) admit(c *conn, cmd *command, args [][]byte) *semaphore.Err
 	for _, a := range args {
 		t.size += len(a)
 	}
-	if len(t.queue) == maxRun || t.size > c.server.cfg.Wire.Command {
-		return semaphore.Errorf(semaphore.CodeInvalid, "transaction is longer than %d commands or %d bytes", maxRun, c.server.cfg.Wire.Command)
+	if len(t.queue) == semaphore.MaxRun || t.size > c.server.cfg.Wire.Command {
+		return semaphore.Errorf(semaphore.CodeInvalid, "transaction is longer than %d commands or %d bytes", semaphore.MaxRun, c.server.cfg.Wire.Command)
 	}
 	if cmd.parse == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
-// probeEvery is how often a client that has sent all that is read ahead is looked at for a hang-up.
+// probeEvery is Server.probeEvery, unless a test looks more often.
 const probeEvery = 100 * time.Millisecond
 
 // wait is a command that stands in line, for others to interrupt.
@@ -164,7 +164,9 @@ func (w *watch) run() {
 
 // probe goes on watching where no more is read: a full read-ahead must not hide a hang-up.
 func (w *watch) probe() {
-	tick := time.NewTicker(probeEvery)
+	// Its own view of the socket: the connection may look at the same moment, before it writes a grant.
+	socket := newSocket(w.conn.net)
+	tick := time.NewTicker(w.conn.server.probeEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -172,7 +174,7 @@ func (w *watch) probe() {
 			return
 		case <-tick.C:
 		}
-		if w.conn.socket.hungUp() {
+		if socket.hungUp() {
 			w.err = io.EOF
 			return
 		}
