@@ -193,6 +193,9 @@ func (m *model) renew(s *modelSem, q semaphore.Renew) semaphore.Reply {
 		return number(0)
 	}
 	if s.set.MaxHold.Given && g.granted+us(s.set.MaxHold.Value) <= m.now {
+		g.end = m.now
+		m.expire(s, g)
+		m.serve(s)
 		return number(0)
 	}
 	length := askedLease(q.Lease)

@@ -32,8 +32,8 @@ func (s *State) giveBack(q *GiveBack) semaphore.Reply {
 	return yes()
 }
 
-// renew sets a lease from now. Where MAXHOLD leaves nothing, the answer is 0 and the lease runs out
-// as it is.
+// renew sets a lease from now. Where MAXHOLD, set lower since the grant was made, leaves nothing of
+// it, the lease ends now, as if it had run out: the answer 0 always means that nothing is held.
 func (s *State) renew(q *semaphore.Renew) semaphore.Reply {
 	m, g := s.held(q.Key, q.Holder, q.Token)
 	if m == nil {
@@ -52,6 +52,9 @@ func (s *State) renew(q *semaphore.Renew) semaphore.Reply {
 	length = m.rec.cut(length)
 	end := m.rec.leaseEnd(g.granted, s.now, length)
 	if end <= s.now {
+		s.edit(m, g, func(g *grant) { g.end = s.now })
+		s.schedule(m)
+		s.finish(m)
 		return no()
 	}
 	s.edit(m, g, func(g *grant) {
