@@ -16,7 +16,10 @@ func (s *State) acquire(a *semaphore.Acquire) semaphore.Reply {
 		return s.repeat(m, g, a)
 	}
 	if w := m.waiter(a.Holder); w != nil {
-		return s.takeOver(m, w, a)
+		if w.due() > s.now {
+			return s.takeOver(m, w, a)
+		}
+		s.tooLate(m, w)
 	}
 	if err := m.rec.admits(a.Lease); err != nil {
 		return refuse(err)

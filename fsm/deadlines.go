@@ -128,6 +128,16 @@ func (s *State) step(m *sem) {
 	s.schedule(m)
 }
 
+// tooLate lets a waiter leave whose wait has ended, ahead of what else is overdue of m: its holder asks
+// anew, and must not find the old place.
+func (s *State) tooLate(m *sem, w *waiter) {
+	s.at = w.due()
+	s.endWait(m, w)
+	s.at = s.now
+	s.serve(m)
+	s.schedule(m)
+}
+
 // parole puts the permits that have been in quarantine for longest back into circulation.
 func (s *State) parole(m *sem) {
 	rec := s.write(m)
