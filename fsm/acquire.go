@@ -65,10 +65,13 @@ func (s *State) current(key string) *sem {
 }
 
 // clear says whether the permits asked for are free. Where the budget was too small for all that is
-// overdue, and the request cannot wait, it processes what its answer needs.
+// overdue, and the request cannot wait for the rest, it processes what its answer needs.
 func (s *State) clear(m *sem, a *semaphore.Acquire) bool {
-	if m.fits(a.Permits) || m.next > s.now || a.Wait > 0 {
+	if m.fits(a.Permits) || m.next > s.now {
 		return m.fits(a.Permits)
+	}
+	if a.Wait > 0 && s.full(m) == nil {
+		return false
 	}
 	if over := s.overdue(m); a.Permits > m.usage(over).Available {
 		return false
@@ -167,13 +170,21 @@ func (s *State) refresh(m *sem, g *grant, a *semaphore.Acquire) semaphore.Reply 
 	return s.granted(fresh, false)
 }
 
-// join puts a request at the end of the line.
-func (s *State) join(m *sem, a *semaphore.Acquire) semaphore.Reply {
+// full says why nobody more can stand in line, or nil.
+func (s *State) full(m *sem) *semaphore.Error {
 	if m.waiters != nil && m.rec.line.Len() >= s.limits.MaxWaiters || s.limits.MaxWaiters < 1 {
-		return refuse(semaphore.Errorf(semaphore.CodeQueueFull, "this line is as long as --max-waiters allows: %d", s.limits.MaxWaiters))
+		return semaphore.Errorf(semaphore.CodeQueueFull, "this line is as long as --max-waiters allows: %d", s.limits.MaxWaiters)
 	}
 	if s.stats.Waiters >= int64(s.limits.MaxWaitersAll) {
-		return refuse(semaphore.Errorf(semaphore.CodeQueueFull, "all lines together are as long as they may be: %d", s.limits.MaxWaitersAll))
+		return semaphore.Errorf(semaphore.CodeQueueFull, "all lines together are as long as they may be: %d", s.limits.MaxWaitersAll)
+	}
+	return nil
+}
+
+// join puts a request at the end of the line.
+func (s *State) join(m *sem, a *semaphore.Acquire) semaphore.Reply {
+	if err := s.full(m); err != nil {
+		return refuse(err)
 	}
 	rec := s.write(m)
 	rec.joins++

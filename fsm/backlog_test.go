@@ -99,3 +99,39 @@ func TestOrphanWhoseGraceHasEndedIsNotAdopted(t *testing.T) {
 	wantInLine(t, n.at(40, acquire("b", 1, 0, time.Minute)))
 	n.wantTimedOut(b)
 }
+
+// TestWaitIsNotRefusedWhereEndedLeasesMakeRoom asks where no line may grow any more, and the permits
+// are those of leases that are over and yet to be processed.
+func TestWaitIsNotRefusedWhereEndedLeasesMakeRoom(t *testing.T) {
+	for name, limit := range map[string]func(l *semaphore.Limits){
+		"max-waiters": func(l *semaphore.Limits) { l.MaxWaiters = 0 },
+		"all lines":   func(l *semaphore.Limits) { l.MaxWaitersAll = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.at(0, semaphore.Create{Key: "other", Capacity: 0}, semaphore.Create{Key: "k", Capacity: 3})
+			wantInLine(t, n.at(0, semaphore.Acquire{Key: "other", Holder: "w", Permits: 1, Wait: time.Minute}))
+			n.grant(n.at(0, acquire("a", 1, ms(50), 0)))
+			n.grant(n.at(0, acquire("b", 2, ms(50), 0)))
+			limit(&n.limits)
+			small(n.s, 0, 0)
+			wantCode(t, n.at(49, acquire("c", 1, 0, time.Minute)), semaphore.CodeQueueFull)
+			n.grant(n.at(60, acquire("c", 3, 0, time.Minute)))
+			wantCode(t, n.at(60, acquire("d", 1, 0, time.Minute)), semaphore.CodeQueueFull)
+		})
+	}
+}
+
+// TestWaitInABacklogJoinsTheLine where it may: the entry has done its portion.
+func TestWaitInABacklogJoinsTheLine(t *testing.T) {
+	n := newNode(t)
+	n.at(0, semaphore.Create{Key: "k", Capacity: 1})
+	n.grant(n.at(0, acquire("a", 1, ms(50), 0)))
+	small(n.s, 0, 0)
+	wantInLine(t, n.at(60, acquire("c", 1, 0, time.Minute)))
+	small(n.s, portion, allowance)
+	n.at(60)
+	if got := n.grantees(); len(got) != 1 || got[0] != "c" {
+		t.Errorf("got grants to %v, want c", got)
+	}
+}
