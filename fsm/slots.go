@@ -32,11 +32,7 @@ func (s *slots) take(n int64, dst []semaphore.Range) []semaphore.Range {
 	}
 	taken := semaphore.Range{First: s.top, Last: s.top + n - 1}
 	s.top += n
-	if end := len(dst) - 1; end >= 0 && dst[end].Last+1 == taken.First {
-		dst[end].Last = taken.Last
-		return dst
-	}
-	return append(dst, taken)
+	return append(dst, taken) // apart from the last gap, for top-1 was taken
 }
 
 // put frees places that take gave out.

@@ -30,6 +30,7 @@ func TestSlotsAreTheLowestFreeOnes(t *testing.T) {
 					rt.Fatalf("got %v, want %v", got, asRanges(want))
 				}
 				held = append(held, got)
+				wantTopTaken(rt, &s)
 				continue
 			}
 			i := rapid.IntRange(0, len(held)-1).Draw(rt, "put")
@@ -44,8 +45,20 @@ func TestSlotsAreTheLowestFreeOnes(t *testing.T) {
 			if want.occupy(slices.Concat(held...)); !slices.Equal(s.list(), want.list()) {
 				rt.Fatalf("got free %v, want %v", s.list(), want.list())
 			}
+			wantTopTaken(rt, &s)
+			wantTopTaken(rt, &want)
 		}
 	})
+}
+
+// wantTopTaken fails where the highest gap reaches the top: what take joins to it would be one range.
+func wantTopTaken(rt *rapid.T, s *slots) {
+	if s.gaps == nil {
+		return
+	}
+	if first, last, ok := s.gaps.Max(); !ok || last+1 >= s.top {
+		rt.Fatalf("got gap %d-%d below the top %d, want a place taken between them", first, last, s.top)
+	}
 }
 
 func TestLargestCapacityCostsNothing(t *testing.T) {
