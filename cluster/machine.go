@@ -154,10 +154,10 @@ func (m *machine) cleanUp(r *run, ticket semaphore.Ticket) {
 		switch v := reply.Value.(type) {
 		case *semaphore.Grant:
 			if !v.Replayed {
-				m.waits.later(giveBack(r.requests[i].Semaphore(), v))
+				m.waits.later(giveBack(r.kept[i].Semaphore(), v))
 			}
 		case fsm.InLine:
-			m.waits.joinDeaf(ticket, r.requests[i].(semaphore.Acquire))
+			m.waits.joinDeaf(ticket, r.kept[i].(semaphore.Acquire))
 		}
 		ticket.Number++
 	}

@@ -17,8 +17,9 @@ type run struct {
 	arrived  time.Duration
 	settled  chan struct{} // receives once, when state leaves pending
 	state    atomic.Int32
-	failure  outcome // set before state becomes abandoned
-	proposed bool    // guarded by the queue's lock
+	failure  outcome             // set before state becomes abandoned
+	kept     []semaphore.Request // likewise: what the clean-up has to know
+	proposed bool                // guarded by the queue's lock
 }
 
 // The states of a run. It leaves pending once: it is answered when its flight has left the queue, and
@@ -51,12 +52,21 @@ func (r *run) encode(now time.Duration) {
 	waited := now - r.arrived
 	r.encoded = r.encoded[:0]
 	for _, request := range r.requests {
-		if a, ok := request.(semaphore.Acquire); ok && a.Wait > 0 && waited > 0 {
-			a.Wait = max(0, a.Wait-waited)
-			request = a
+		if waited > 0 {
+			request = waitedFor(request, waited)
 		}
 		r.encoded = fsm.AppendRequest(r.encoded, request)
 	}
+}
+
+// waitedFor is the request with that much of its WAIT gone.
+func waitedFor(request semaphore.Request, waited time.Duration) semaphore.Request {
+	a, ok := request.(semaphore.Acquire)
+	if !ok || a.Wait == 0 {
+		return request
+	}
+	a.Wait = max(0, a.Wait-waited)
+	return a
 }
 
 // settle moves the run out of pending and wakes its caller, who may use its slice of requests again.
@@ -84,7 +94,7 @@ func (r *run) abandon(why outcome) {
 	if r.state.Load() != pending {
 		return
 	}
-	r.requests = slices.Clone(r.requests) // for the clean-up
+	r.kept = slices.Clone(r.requests) // the caller's slice is the caller's again
 	r.failure = why
 	r.settle(abandoned)
 }
