@@ -159,7 +159,7 @@ func (s *State) refresh(m *sem, g *grant, a *semaphore.Acquire) semaphore.Reply 
 	s.drop(m, g)
 	fresh := newGrant(a.Holder, a.Label)
 	fresh.one, fresh.more = g.one, g.more
-	fresh.ticket, fresh.waited = s.ticket, g.waited
+	fresh.ticket, fresh.undo = s.ticket, never
 	s.date(m, fresh, m.rec.lease(asked(a.Lease), micros(s.limits.DefaultLease)))
 	s.hold(m, fresh)
 	rec := s.write(m)

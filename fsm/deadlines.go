@@ -180,16 +180,20 @@ func (s *State) endGrant(m *sem, g *grant) {
 	s.moves++
 }
 
-// undo takes back a grant as if it had not been made.
+// undo takes back a grant as if it had not been made. Where it had renewed another with FRESH, that one
+// stays counted, until it was fenced off: it was held.
 func (s *State) undo(m *sem, g *grant) {
 	s.drop(m, g)
 	m.slots.put(g.slots())
 	s.stats.GivenBack++
-	if g.waited {
-		s.write(m).counters.grantsWaited--
-		return
+	switch counters := &s.write(m).counters; {
+	case g.renewal():
+		counters.renewals--
+	case g.waited:
+		counters.grantsWaited--
+	default:
+		counters.grantsImmediate--
 	}
-	s.write(m).counters.grantsImmediate--
 }
 
 // endWait lets a waiter leave whose wait, or whose grace, has ended.

@@ -15,7 +15,7 @@ type grant struct {
 	granted Time
 	end     Time               // of the lease; never: it does not end
 	length  int64              // of the lease as last given, before MAXHOLD cut it; persist: for ever
-	undo    Time               // 0, or when it is given back because its node was lost before it was made
+	undo    Time               // 0, or when it is given back because its node was lost before it was made; see renewal
 	ticket  semaphore.Ticket   // of the request that it answers; none once it was replayed or renewed
 	one     [1]semaphore.Range // its slots, in the common case that they are one range
 	more    *[]semaphore.Range // its slots otherwise
@@ -55,6 +55,11 @@ func (g *grant) due() Time {
 	}
 	return g.end
 }
+
+// renewal says that the grant took the place of another with FRESH, and was counted as a renewal. It is
+// known until somebody has been told, for until then it may be given back: as an undo that never comes,
+// which snapshots have room for.
+func (g *grant) renewal() bool { return g.undo == never }
 
 func (g *grant) live(now Time) bool { return g.due() > now }
 

@@ -165,7 +165,7 @@ func (m *model) repeat(t semaphore.Ticket, s *modelSem, g *modelGrant, q semapho
 	s.counters.Renewals++
 	s.counters.HeldTotal += time.Duration(m.now-g.granted) * time.Microsecond
 	s.grants = append(without(s.grants, g), g)
-	g.label, g.ticket, g.undo = q.Label, t, 0
+	g.label, g.ticket, g.undo, g.fresh = q.Label, t, 0, true
 	m.date(s, g, s.leaseOf(askedLease(q.Lease), us(m.limits.DefaultLease)))
 	return semaphore.Reply{Value: m.told(g, t, false)}
 }

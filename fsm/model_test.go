@@ -40,7 +40,7 @@ type modelGrant struct {
 	length        int64 // -1: for ever
 	undo          int64 // 0: not
 	ticket        semaphore.Ticket
-	waited        bool
+	waited, fresh bool
 }
 
 type modelWaiter struct {
@@ -185,9 +185,12 @@ func (m *model) due(s *modelSem) (when int64, what func()) {
 
 func (m *model) undo(s *modelSem, g *modelGrant, at int64) {
 	m.dropGrant(s, g, at)
-	if g.waited {
+	switch {
+	case g.fresh:
+		s.counters.Renewals--
+	case g.waited:
 		s.counters.GrantsWaited--
-	} else {
+	default:
 		s.counters.GrantsImmediate--
 	}
 }

@@ -78,3 +78,47 @@ func TestLeaseThatARenewEndsIsOverInABacklog(t *testing.T) {
 		t.Errorf("got grants to %v, want b", got)
 	}
 }
+
+// TestGiveBackOfAFreshGrantUndoesARenewal takes back what FRESH made of a grant, be it one made at once
+// or to a waiter, also after a snapshot.
+func TestGiveBackOfAFreshGrantUndoesARenewal(t *testing.T) {
+	for _, holder := range []string{"a", "b"} {
+		t.Run(holder, func(t *testing.T) {
+			n := newNode(t)
+			n.at(0, semaphore.Create{Key: "k", Capacity: 1})
+			n.grant(n.at(0, acquire("a", 1, 0, 0)))
+			if holder == "b" {
+				wantInLine(t, n.at(0, acquire("b", 1, 0, time.Minute)))
+				wantNumber(t, n.at(0, release("a")), 1)
+			}
+			before := n.info(0, "k").Counters
+			again := acquire(holder, 1, 0, 0)
+			again.Fresh = true
+			g := n.grant(n.at(40, again))
+			n.s = restored(t, snapshotOf(t, n.s))
+			wantNumber(t, n.at(41, GiveBack{Key: "k", Holder: holder, Token: g.Token, Ticket: g.Ticket}), 1)
+			info, want := n.info(41, "k"), before
+			want.HeldTotal += ms(40)
+			if info.Counters != want || info.Holders != 0 {
+				t.Errorf("got %+v, want %+v and nobody holding", info, want)
+			}
+			if s := n.s.Stats(); s.GivenBack != 1 || s.Holders != 0 {
+				t.Errorf("got %+v, want one given back", s)
+			}
+		})
+	}
+}
+
+func TestRenewalOfAFreshGrantKeepsItFromBeingGivenBack(t *testing.T) {
+	n := newNode(t)
+	n.at(0, semaphore.Create{Key: "k", Capacity: 1})
+	n.grant(n.at(0, acquire("a", 1, 0, 0)))
+	again := acquire("a", 1, 0, 0)
+	again.Fresh = true
+	g := n.grant(n.at(0, again))
+	n.at(1, renew("a"))
+	wantNumber(t, n.at(1, GiveBack{Key: "k", Holder: "a", Token: g.Token, Ticket: g.Ticket}), 0)
+	if c := n.info(1, "k").Counters; c.Renewals != 2 || c.GrantsImmediate != 1 {
+		t.Errorf("got %+v, want two renewals of one grant", c)
+	}
+}
