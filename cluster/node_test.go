@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -197,11 +198,13 @@ func TestClosedNodeAnswers(t *testing.T) {
 // failingStore is a disk that refuses to write while it is broken.
 type failingStore struct {
 	raft.LogStore
-	broken atomic.Bool
+	broken  atomic.Bool
+	refused atomic.Int64 // writes
 }
 
 func (s *failingStore) StoreLogs(logs []*raft.Log) error {
 	if s.broken.Load() {
+		s.refused.Add(1)
 		return errors.New("no space left on device")
 	}
 	return s.LogStore.StoreLogs(logs)
@@ -225,52 +228,50 @@ func nodeOnFailingDisk(t *testing.T, cfg Config) (*Node, *failingStore) {
 
 // While the disk refuses to write, requests are held; when it recovers they are decided, once.
 func TestRequestsSurviveADiskThatFailsForAMoment(t *testing.T) {
-	n, disk := nodeOnFailingDisk(t, testConfig(t.TempDir()))
-	defer closeNode(t, n)
-	do(t, n, semaphore.Create{Key: "k", Capacity: 10})
-	disk.broken.Store(true)
-	reply := make(chan semaphore.Reply, 1)
-	go func() {
-		reply <- n.Do([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "a", Permits: 1, Lease: time.Hour}})[0]
-	}()
-	select {
-	case r := <-reply:
-		t.Fatalf("answered %v although nothing can be written", r)
-	case <-time.After(500 * time.Millisecond):
-	}
-	disk.broken.Store(false)
-	if r := <-reply; r.Err != nil {
-		t.Fatalf("after the disk recovered: %v", r.Err)
-	}
-	if got := do(t, n, semaphore.Inspect{Key: "k"}).(*semaphore.Info).InUse; got != 1 {
-		t.Errorf("%d permits in use, want 1", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(t.TempDir())
+		n, disk := nodeOnFailingDisk(t, cfg)
+		defer closeNode(t, n)
+		do(t, n, semaphore.Create{Key: "k", Capacity: 10})
+		disk.broken.Store(true)
+		reply := make(chan semaphore.Reply, 1)
+		go func() {
+			reply <- n.Do([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "a", Permits: 1, Lease: time.Hour}})[0]
+		}()
+		time.Sleep(cfg.Hold / 2)
+		nothing(t, reply)
+		if disk.refused.Load() < 2 {
+			t.Error("the disk was not asked to write the request and, later, the next leadership")
+		}
+		disk.broken.Store(false)
+		if r := <-reply; r.Err != nil {
+			t.Fatalf("after the disk recovered: %v", r.Err)
+		}
+		if got := do(t, n, semaphore.Inspect{Key: "k"}).(*semaphore.Info).InUse; got != 1 {
+			t.Errorf("%d permits in use, want 1", got)
+		}
+	})
 }
 
 // When the disk does not recover in time, the caller is told what is known.
 func TestDiskThatStaysBrokenIsReported(t *testing.T) {
-	cfg := testConfig(t.TempDir())
-	cfg.Hold, cfg.WaiterGrace = 300*time.Millisecond, 200*time.Millisecond
-	n, disk := nodeOnFailingDisk(t, cfg)
-	defer closeNode(t, n)
-	do(t, n, semaphore.Create{Key: "k", Capacity: 10})
-	disk.broken.Store(true)
-	r := n.Do([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "a", Permits: 1, Lease: time.Hour}})[0]
-	if !errors.Is(r.Err, semaphore.ErrDown) && !errors.Is(r.Err, semaphore.Uncertain("a")) {
-		t.Fatalf("got %v, want CLUSTERDOWN or UNCERTAIN", r)
-	}
-	if n.Ready() == nil {
-		t.Error("the node says it is ready")
-	}
-	disk.broken.Store(false)
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		reply := n.Do([]semaphore.Request{semaphore.Inspect{Key: "k"}})[0]
-		if info, ok := reply.Value.(*semaphore.Info); ok && info.InUse == 0 {
-			return
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(t.TempDir())
+		n, disk := nodeOnFailingDisk(t, cfg)
+		defer closeNode(t, n)
+		do(t, n, semaphore.Create{Key: "k", Capacity: 10})
+		disk.broken.Store(true)
+		r := n.Do([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "a", Permits: 1, Lease: time.Hour}})[0]
+		if !errors.Is(r.Err, semaphore.ErrDown) && !errors.Is(r.Err, semaphore.Uncertain("a")) {
+			t.Fatalf("got %v, want CLUSTERDOWN or UNCERTAIN", r)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still %v long after the disk recovered", reply)
+		if n.Ready() == nil {
+			t.Error("the node says it is ready")
 		}
-	}
+		disk.broken.Store(false)
+		time.Sleep(cfg.WaiterGrace + time.Second)
+		if got := do(t, n, semaphore.Inspect{Key: "k"}).(*semaphore.Info).InUse; got != 0 {
+			t.Errorf("%d permits in use after the grace, want 0", got)
+		}
+	})
 }
