@@ -107,9 +107,12 @@ func (a *app) announce() {
 // spareDescriptors are the files that a node opens besides its connections: stores, listeners.
 const spareDescriptors = 100
 
-// warn names what will surprise: clients that are refused although the node listens for them, and
-// clients that are not refused although anybody can reach it.
+// warn names what will surprise: settings without effect, clients that are refused although the node
+// listens for them, and clients that are not refused although anybody can reach it.
 func (a *app) warn() {
+	if len(a.cfg.unknown) > 0 {
+		a.log.Warn("no flag is set by these environment variables", "names", a.cfg.unknown)
+	}
 	need := uint64(a.cfg.Wire.MaxClients) + uint64(a.cfg.Wire.MaxHTTPClients) + spareDescriptors
 	if limit := descriptors(); limit > 0 && limit < need {
 		a.log.Warn("the process may open fewer files than --max-clients needs: raise its limit", "limit", limit, "needed", need)

@@ -113,6 +113,19 @@ func TestSurprisesAreWarnedOf(t *testing.T) {
 	}
 }
 
+func TestVariablesWithoutEffectAreWarnedOfInOneLine(t *testing.T) {
+	var log bytes.Buffer
+	a := &app{cfg: mustParse(t, environment{"SEMSERVER_MAX_CLIENT": "5", "SEMSERVER_WAIT": "1s"}, "--max-clients=1")}
+	a.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+
+	a.warn()
+
+	got := log.String()
+	if !strings.Contains(got, "SEMSERVER_MAX_CLIENT SEMSERVER_WAIT") || strings.Count(got, "\n") != 1 {
+		t.Errorf("got %q, want one line that names both", got)
+	}
+}
+
 func TestSocketOfADeadProcessIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	dead, err := net.Listen("unix", path)

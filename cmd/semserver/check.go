@@ -109,23 +109,6 @@ func (f limitFlags) check() error {
 	return checkRules(f.DefaultCapacity)
 }
 
-func checkRules(rules []capacityRule) error {
-	seen := make(map[string]bool, len(rules))
-	for _, r := range rules {
-		if len(r.Pattern) > semaphore.MaxName {
-			return fmt.Errorf("--default-capacity: a pattern is longer than %d bytes", semaphore.MaxName)
-		}
-		if seen[r.Pattern] {
-			return fmt.Errorf("--default-capacity: the pattern %q is given twice", r.Pattern)
-		}
-		seen[r.Pattern] = true
-		if err := within("--default-capacity "+strconv.Quote(r.Pattern), r.Capacity, 0, semaphore.MaxCapacity); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (f wireFlags) check() error {
 	err := cmp.Or(
 		within("--max-clients", f.MaxClients, 1, maxCount),

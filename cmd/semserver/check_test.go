@@ -27,6 +27,9 @@ func TestBadConfigurationIsRefusedByName(t *testing.T) {
 		{"--max-clients=many", "--max-clients"},
 		{"--max-clients=0", "--max-clients: 0 is not within 1"},
 		{"--max-clients=-5", "--max-clients: -5"},
+		{"--max-clients -1", "--max-clients: -1 is not within 1 … 1073741824"},
+		{"--hold -1s", "--hold: -1s is not within"},
+		{"-1", "-1"},
 		{"--max-clients=99999999999999999999", "--max-clients"},
 		{"--max-http-clients=0", "--max-http-clients: 0 is not within 1"},
 		{"--max-clients=10 --max-clients-per-address=11", "--max-clients-per-address 11 is more than --max-clients 10"},
@@ -57,7 +60,16 @@ func TestBadConfigurationIsRefusedByName(t *testing.T) {
 		{"--max-waiters=11 --max-waiters-all=10", "--max-waiters 11 is more than --max-waiters-all 10"},
 		{"--default-capacity=job", `"job" is not PATTERN=N`},
 		{"--default-capacity==4", `"=4" is not PATTERN=N`},
-		{"--default-capacity=job=x", "the capacity is not a number"},
+		{"--default-capacity -4", `"-4" is not PATTERN=N`},
+		{"--default-capacity=job=x", "the capacity is not a whole number"},
+		{"--default-capacity=job=", "the capacity is not a whole number"},
+		{"--default-capacity=[=1", `the pattern "[": a [ is not closed by a ]`},
+		{"--default-capacity=a[b=1", "a [ is not closed by a ]"},
+		{"--default-capacity=a[b-]=1", "a [ is not closed by a ]"},
+		{`--default-capacity=a[b\]=1`, "a [ is not closed by a ]"},
+		{`--default-capacity=a[b\=1`, "a [ is not closed by a ]"},
+		{`--default-capacity=a\=1`, `nothing follows the last \`},
+		{"--default-capacity=" + strings.Repeat("x", 1025) + "=1", "a pattern is longer than 1024 bytes"},
 		{"--default-capacity=job=-1", "-1 is not within"},
 		{"--default-capacity=job=9007199254740992", "9007199254740992 is not within"},
 		{"--default-capacity=j*=1 --default-capacity=j*=2", `the pattern "j*" is given twice`},
@@ -81,10 +93,23 @@ func TestBadConfigurationIsRefusedByName(t *testing.T) {
 }
 
 func TestBadVariableIsRefusedByName(t *testing.T) {
-	_, err := parse(nil, environment(map[string]string{"SEMSERVER_HOLD": "soon"}))
+	for _, c := range []struct{ name, value, want string }{
+		{"SEMSERVER_HOLD", "soon", "--hold: expected duration"},
+		{"SEMSERVER_MAX_CLIENTS", "-1", "--max-clients: -1 is not within"},
+		{"SEMSERVER_DEFAULT_CAPACITY", "a=1 b=x", `--default-capacity: "b=x": the capacity is not a whole number`},
+		{"SEMSERVER_DEFAULT_CAPACITY", "a=1 b", `--default-capacity: "b" is not PATTERN=N`},
+	} {
+		_, err := parse(nil, environment{c.name: c.value})
 
-	if err == nil || !strings.Contains(err.Error(), "hold") {
-		t.Errorf("got %v, want an error that names the flag", err)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s=%s: got %v, want an error that begins with %q", c.name, c.value, err, c.want)
+		}
+	}
+}
+
+func TestWellFormedPatternsAreAccepted(t *testing.T) {
+	for _, pattern := range []string{"*", "a?b", "[abc]", "[^a-z]", `\[`, `[\]]`, "a]", "[a-]]", strings.Repeat("x", 1024)} {
+		mustParse(t, nil, "--default-capacity", pattern+"=1")
 	}
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,14 +13,6 @@ import (
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/server"
 )
-
-// environment is a lookup in a map.
-func environment(vars map[string]string) lookup {
-	return func(name string) (string, bool) {
-		v, ok := vars[name]
-		return v, ok
-	}
-}
 
 // file writes a file and returns its path.
 func file(t *testing.T, name, text string) string {
@@ -205,8 +199,34 @@ func TestDefaultCapacityIsRepeatableOnTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestVariablesOfTheSurroundingsAreIgnored(t *testing.T) {
-	mustParse(t, map[string]string{
-		"SEMSERVER_PORT": "tcp://10.0.0.1:7360", "SEMSERVER_SERVICE_HOST": "10.0.0.1", "SEMSERVER_HELP": "1", "SEMSERVER_VERSION": "1",
-	})
+func TestVariablesThatNameNoFlagAreNoted(t *testing.T) {
+	ofKubernetes := map[string]string{
+		"SEMSERVER_SERVICE_HOST": "10.0.0.1", "SEMSERVER_SERVICE_PORT": "7360", "SEMSERVER_SERVICE_PORT_REDIS": "7360",
+		"SEMSERVER_PORT": "tcp://10.0.0.1:7360", "SEMSERVER_PORT_7360_TCP": "tcp://10.0.0.1:7360",
+		"SEMSERVER_PORT_7360_TCP_PROTO": "tcp", "SEMSERVER_PORT_7360_TCP_PORT": "7360", "SEMSERVER_PORT_7360_TCP_ADDR": "10.0.0.1",
+		"SEMSERVER_METRICS_SERVICE_HOST": "10.0.0.2", "SEMSERVER_METRICS_PORT": "tcp://10.0.0.2:7362",
+	}
+	for _, c := range []struct {
+		env  map[string]string
+		want []string
+	}{
+		{ofKubernetes, nil},
+		{map[string]string{"SEMSERVER_MAX_CLIENTS": "5", "PATH": "/bin", "OTHER_SEMSERVER_X": "1"}, nil},
+		{map[string]string{"SEMSERVER_MAX_CLIENT": "5", "SEMSERVER_HELP": "1", "SEMSERVER_EXPORT": "1"},
+			[]string{"SEMSERVER_EXPORT", "SEMSERVER_HELP", "SEMSERVER_MAX_CLIENT"}},
+	} {
+		got := mustParse(t, c.env)
+		if !slices.Equal(got.unknown, c.want) || got.page != "" {
+			t.Errorf("%v: got %q, want %q", c.env, got.unknown, c.want)
+		}
+	}
+}
+
+func TestEnvironmentIsReadAsTheSystemGivesIt(t *testing.T) {
+	got := readEnvironment([]string{"A=1", "B=x=y", "C=", "D"})
+
+	want := environment{"A": "1", "B": "x=y", "C": "", "D": ""}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

@@ -7,7 +7,7 @@
 //	run.go      the program without its process
 //	flags.go    what can be configured
 //	parse.go    the command line, the environment (env.go), the file (file.go), and their order
-//	check.go    what is refused, before anything is touched
+//	check.go    what is refused, before anything is touched (rules.go: of --default-capacity)
 //	listen.go   sockets
 //	engine.go   configuration of the other packages, and what they need of each other
 //	app.go      opening, running and closing a node

@@ -1,11 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/semserver/semserver/server"
 )
@@ -82,16 +84,36 @@ type logFlags struct {
 // capacityRule is server.CapacityRule as it is written: PATTERN=N.
 type capacityRule server.CapacityRule
 
-// UnmarshalText reads PATTERN=N. The pattern may contain "=" itself.
-func (r *capacityRule) UnmarshalText(text []byte) error {
-	i := bytes.LastIndexByte(text, '=')
-	if i < 1 {
-		return fmt.Errorf("%q is not PATTERN=N", text)
-	}
-	n, err := strconv.ParseInt(string(text[i+1:]), 10, 64)
+// decodeRules is a kong.MapperFunc for []capacityRule: it adds one rule from the command line, or all
+// that the environment or the file has.
+func decodeRules(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("PATTERN=N")
 	if err != nil {
-		return fmt.Errorf("%q: the capacity is not a number: %w", text, errors.Unwrap(err))
+		return err
 	}
-	*r = capacityRule{Pattern: string(text[:i]), Capacity: n}
+	values, isList := token.Value.([]any)
+	if !isList {
+		values = []any{token.Value}
+	}
+	for _, v := range values {
+		rule, err := parseRule(fmt.Sprint(v))
+		if err != nil {
+			return err
+		}
+		target.Set(reflect.Append(target, reflect.ValueOf(rule)))
+	}
 	return nil
+}
+
+// parseRule reads PATTERN=N. The pattern may contain "=" itself.
+func parseRule(text string) (capacityRule, error) {
+	i := strings.LastIndexByte(text, '=')
+	if i < 1 {
+		return capacityRule{}, fmt.Errorf("%.100q is not PATTERN=N", text)
+	}
+	n, err := strconv.ParseInt(text[i+1:], 10, 64)
+	if err != nil {
+		return capacityRule{}, fmt.Errorf("%.100q: the capacity is not a whole number that fits into 64 bits", text)
+	}
+	return capacityRule{Pattern: text[:i], Capacity: n}, nil
 }

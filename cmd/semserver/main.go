@@ -11,6 +11,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the second one has its default effect: it ends the process at once.
 	context.AfterFunc(ctx, stop)
-	tuneCollector(os.LookupEnv)
-	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
+	env := readEnvironment(os.Environ())
+	tuneCollector(env)
+	os.Exit(run(ctx, os.Args[1:], env, os.Stdout, os.Stderr))
 }

@@ -7,8 +7,8 @@ import "runtime/debug"
 const gcPercent = 400
 
 // tuneCollector sets the garbage collector, unless the environment does.
-func tuneCollector(env lookup) {
-	if _, set := env("GOGC"); !set {
+func tuneCollector(env environment) {
+	if _, set := env["GOGC"]; !set {
 		debug.SetGCPercent(gcPercent)
 	}
 }

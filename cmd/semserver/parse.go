@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -24,13 +25,16 @@ A flag may also be set by the environment (SEMSERVER_MAX_CLIENTS for --max-clien
 type config struct {
 	flags
 	password string
-	page     string // help or version, to be printed in place of starting
+	unknown  []string // environment variables that look like ours and have no effect
+	page     string   // help or version, to be printed in place of starting
 }
 
 // parse reads the configuration from the command line, the environment and the file, in that order
 // of precedence, and checks it. Nothing is touched but the files that it names.
-func parse(args []string, env lookup) (config, error) {
-	f, page, err := readFlags(args, envResolver(env))
+func parse(args []string, env environment) (config, error) {
+	args = joinNegative(args)
+	vars := &envResolver{env: env}
+	f, page, err := readFlags(args, vars)
 	if err != nil || page != "" {
 		return config{page: page}, err
 	}
@@ -40,23 +44,34 @@ func parse(args []string, env lookup) (config, error) {
 			return config{}, fmt.Errorf("--config: %w", err)
 		}
 		// Of several resolvers that know a flag, kong takes the last one.
-		if f, _, err = readFlags(args, file.resolver(), envResolver(env)); err != nil {
+		if f, _, err = readFlags(args, file.resolver(), vars); err != nil {
 			return config{}, err
 		}
 	}
-	return f.check()
+	c, err := f.check()
+	c.unknown = vars.unknown
+	return c, err
+}
+
+// joinNegative turns `--flag -1` into `--flag=-1`. No flag begins with a digit, and kong would take the
+// number for one.
+func joinNegative(args []string) []string {
+	var joined []string
+	for _, a := range args {
+		last := len(joined) - 1
+		negative := len(a) > 1 && a[0] == '-' && a[1] >= '0' && a[1] <= '9'
+		if negative && last >= 0 && strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") {
+			joined[last] += "=" + a
+			continue
+		}
+		joined = append(joined, a)
+	}
+	return joined
 }
 
 // readFlags returns the flags, or the page that they ask for.
 func readFlags(args []string, resolvers ...kong.Resolver) (f flags, page string, err error) {
-	parser, err := kong.New(&f,
-		kong.Name("semserver"),
-		kong.Description(description),
-		kong.NoDefaultHelp(),
-		kong.Resolvers(resolvers...),
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
-		variables(),
-	)
+	parser, err := newParser(&f, resolvers...)
 	if err != nil {
 		return f, "", fmt.Errorf("declare flags: %w", err)
 	}
@@ -74,6 +89,18 @@ func readFlags(args []string, resolvers ...kong.Resolver) (f flags, page string,
 		return f, "semserver " + version() + "\n", nil
 	}
 	return f, "", nil
+}
+
+func newParser(f *flags, resolvers ...kong.Resolver) (*kong.Kong, error) {
+	return kong.New(f,
+		kong.Name("semserver"),
+		kong.Description(description),
+		kong.NoDefaultHelp(),
+		kong.Resolvers(resolvers...),
+		kong.TypeMapper(reflect.TypeFor[[]capacityRule](), kong.MapperFunc(decodeRules)),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		variables(),
+	)
 }
 
 // variables are the defaults that flags.go names, from the packages that own them.

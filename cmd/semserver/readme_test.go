@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 // The README's table is what operators read; --help is what is true.
@@ -15,7 +13,7 @@ func TestReadmeListsEveryFlagWithItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser, err := kong.New(&flags{}, kong.NoDefaultHelp(), variables())
+	parser, err := newParser(&flags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ const (
 // run is the program without its process: it starts a node as args and env say, keeps it until ctx
 // ends, stops it, and returns the exit status. Help and version go to stdout, everything else to
 // stderr.
-func run(ctx context.Context, args []string, env lookup, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) int {
 	cfg, err := parse(args, env)
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "semserver: %s\n", oneLine(err))
