@@ -5,8 +5,8 @@
 // to read and write them). The other tests are about what a conversation cannot show: kill -9 at any
 // moment (crash), many clients doing anything (load), clients that mean harm (wire), hang-ups
 // (hangup), stopping (stop), limits that flags set (flags), the clients that people really use
-// (clients), and the script that the README shows (guard). With -race the binary is built with the race detector too, and a race that it reports
-// fails the test that started it.
+// (clients), and the script that the README shows (guard). With -race the binary is built with the
+// race detector too, and a race that it reports fails the test that started it.
 //
 // bench holds the measurements behind "make bench".
 package tests

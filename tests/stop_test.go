@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/tests/internal/node"
 )
 
 func TestGracefulStopAnswersWaitersAndKeepsGrants(t *testing.T) {
@@ -80,4 +85,55 @@ func TestLeasesRunOnOverARestart(t *testing.T) {
 	if g.token <= old.token {
 		t.Errorf("token: got %d, want more than %d", g.token, old.token)
 	}
+}
+
+func TestEverySignalThatAsksForAStopIsHeeded(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			n := startOn(t, "127.0.0.1:0", t.TempDir())
+			w := dial(t, n)
+			w.want("OK", "SEM.CREATE", "pool", 0)
+			w.send("SEM.ACQUIRE", "pool", "WAIT", 600000)
+			joined(t, dial(t, n), "pool", 1)
+
+			if err := n.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+
+			w.refused("SHUTDOWN")
+			select {
+			case <-n.Exited():
+			case <-time.After(patience):
+				t.Error("the node did not stop")
+			}
+			stop(t, n) // which checks the exit status
+		})
+	}
+}
+
+// TestIgnoredHangupStaysIgnored starts a node as nohup does.
+func TestIgnoredHangupStaysIgnored(t *testing.T) {
+	t.Parallel()
+	nohup := filepath.Join(t.TempDir(), "nohup")
+	script := fmt.Sprintf("#!/bin/sh\ntrap '' HUP\nexec %s \"$@\"\n", binary)
+	if err := os.WriteFile(nohup, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Start(nohup, "127.0.0.1:0", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, n)
+
+	if err := n.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+
+	select {
+	case <-n.Exited():
+		t.Error("SIGHUP ended a node that was told to ignore it")
+	case <-time.After(200 * time.Millisecond):
+	}
+	dial(t, n).want("PONG", "PING")
 }
