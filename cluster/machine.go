@@ -183,6 +183,7 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	}
 	m.state = state
 	m.last = reading{clock: state.Now(), seen: m.clock.Monotonic()}
+	m.queue.skipped(m.last.seen)
 	m.publish()
 	return nil
 }

@@ -228,7 +228,7 @@ func (p *proposer) tickDue(lead *leadership, now time.Duration) bool {
 func (p *proposer) untilTick(lead *leadership) time.Duration {
 	v := p.view()
 	if _, flying := p.queue.lengths(); flying > 0 || !v.due {
-		return time.Hour // whatever lands, or gives it a deadline, nudges
+		return beatEvery // whatever lands, or gives it a deadline, nudges; a change of term does not
 	}
 	now := p.clock.Monotonic()
 	beat := p.proposed + beatEvery - now

@@ -169,6 +169,24 @@ func (q *queue) opened(term uint64, now time.Duration) {
 	q.requeue(stale, now)
 }
 
+// skipped gives up what is in flight: a snapshot was installed over entries that may be among them,
+// so what became of them will not be learnt. What the node itself asked for may be asked again.
+func (q *queue) skipped(now time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var own []*run
+	for _, f := range q.flights {
+		q.remove(f)
+		for _, r := range f.runs {
+			r.abandon(unknown)
+			if r.state.Load() == internal {
+				own = append(own, r)
+			}
+		}
+	}
+	q.requeue(own, now)
+}
+
 func (q *queue) requeue(runs []*run, now time.Duration) {
 	for _, r := range runs {
 		switch r.state.Load() {

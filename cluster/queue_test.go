@@ -166,3 +166,19 @@ func TestClosedQueueRefusesAndAnswers(t *testing.T) {
 		t.Error("a closed queue accepts a run")
 	}
 }
+
+// Behind an installed snapshot nothing in flight can be told to be lost: it may be part of it.
+func TestFlightUnderAnInstalledSnapshotIsUnknown(t *testing.T) {
+	r, own := runOf(1, 0), runOf(1, 0)
+	own.state.Store(internal)
+	q := queueOf(t, r, own)
+	take(q)
+	q.skipped(1)
+	<-r.settled
+	if r.failure != unknown {
+		t.Errorf("told %v, want unknown", r.failure)
+	}
+	if f := take(q); f == nil || len(f.runs) != 1 || f.runs[0] != own {
+		t.Errorf("taken again: %+v, want what the node itself asked for", f)
+	}
+}

@@ -106,3 +106,13 @@ func TestBacklogOfWhatFellDueIsProcessedWithoutAPause(t *testing.T) {
 		}
 	})
 }
+
+func TestNodeThatRegainsLeadershipWhileNobodyAsksBecomesReady(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *manual) {
+		c.elect()
+		time.Sleep(beatEvery)
+		if err := c.node.Ready(); err != nil {
+			t.Errorf("got %v, want that it is ready", err)
+		}
+	})
+}
