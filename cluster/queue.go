@@ -17,10 +17,10 @@ const (
 	maxInFlight = 2
 	// worthSecond is how many requests have to be queued for a second entry. With fewer, it is
 	// cheaper, and no slower, to let them join those that arrive until the first has landed.
-	worthSecond = 64
+	worthSecond = 128
 	// worthHalving is how many queued requests are split over two entries: one is flushed while the
 	// other is applied and its clients send what comes next. All in one would make everybody wait in step.
-	worthHalving = 4 * worthSecond
+	worthHalving = 2 * worthSecond
 )
 
 // flight is an entry on its way through the log, with the runs whose requests it carries.
