@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -54,7 +53,13 @@ func newGuard(t *testing.T, command string) *guard {
 	n := start(t)
 	g := &guard{T: t, look: dial(t, n), folder: t.TempDir()}
 	g.look.want("OK", "SEM.CREATE", "loader", 1)
-	g.write("guard.sh", g.adapted(n))
+	port, err := resp.Port(n.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.write("guard.sh", read(t, guardScript))
+	g.edit("-p 7360", fmt.Sprintf("-p %d", port))
+	g.edit("lease=30", fmt.Sprintf("lease=%.0f", guardLease.Seconds()))
 	cli, err := exec.LookPath("redis-cli")
 	if err != nil {
 		t.Fatal(err)
@@ -68,24 +73,14 @@ func newGuard(t *testing.T, command string) *guard {
 	return g
 }
 
-// adapted is the script for this node, with the shorter lease.
-func (g *guard) adapted(n *node.Node) string {
+// edit changes the copy of the script that is run.
+func (g *guard) edit(from, to string) {
 	g.Helper()
-	port, err := resp.Port(n.Addr)
-	if err != nil {
-		g.Fatal(err)
+	text := read(g.T, filepath.Join(g.folder, "guard.sh"))
+	if !strings.Contains(text, from) {
+		g.Fatalf("%s does not contain %q", guardScript, from)
 	}
-	text := read(g.T, guardScript)
-	for from, to := range map[string]string{
-		"-p 7360":  fmt.Sprintf("-p %d", port),
-		"lease=30": fmt.Sprintf("lease=%d", int(guardLease.Seconds())),
-	} {
-		if !strings.Contains(text, from) {
-			g.Fatalf("%s does not contain %q", guardScript, from)
-		}
-		text = strings.ReplaceAll(text, from, to)
-	}
-	return text
+	g.write("guard.sh", strings.ReplaceAll(text, from, to))
 }
 
 func (g *guard) write(name, text string) {
@@ -184,7 +179,7 @@ func TestGuardGivesUpWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t, "echo ran")
 	g.look.acquire("loader", "HOLDER", "other", "PERSIST")
-	g.write("guard.sh", strings.Replace(read(t, filepath.Join(g.folder, "guard.sh")), "WAIT 60000", "WAIT 100", 1))
+	g.edit("WAIT 60000", "WAIT 100")
 	g.launch()
 
 	if got := g.status(); got != 75 || !strings.Contains(g.out.String(), "no permit") {
@@ -366,11 +361,13 @@ func TestGuardEndsItsJobBeforeALeaseThatItCannotRenew(t *testing.T) {
 	}
 }
 
-func TestGuardEndsItsJobWhenThePermitIsTaken(t *testing.T) {
+func TestGuardEndsItsJobAtOnceWhenThePermitIsTaken(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t, stayingJob)
+	g.edit("lease=6", "lease=12")
 	g.launch()
 	pid := g.job()
+	began := time.Now()
 	holders := g.look.do("SEM.HOLDERS", "loader").([]any)[1].([]any)
 	holder := holders[0].([]any)[0]
 
@@ -378,6 +375,10 @@ func TestGuardEndsItsJobWhenThePermitIsTaken(t *testing.T) {
 
 	if got := g.status(); got != 128+int(syscall.SIGTERM) || running(pid) {
 		t.Errorf("got status %d and a job that runs: %v, want 143 and none", got, running(pid))
+	}
+	// The first renewal is due after 4 s; without its answer the job would go on for 10 s.
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("the job went on for %v, want it ended by the next renewal", took)
 	}
 	g.free()
 }
