@@ -12,8 +12,8 @@
 // (reply.go), into an output buffer (output.go), and written when no command is left. So a pipeline
 // of sixteen commands costs one system call each way and one call of the backend.
 //
-// A run ends behind an Acquire that may have to wait, before any command that is not a request, and
-// at 256 requests. Nothing behind a waiting command is started before that one is answered: replies
+// A run ends behind an Acquire that may have to wait and behind a listing, whose reply may be large,
+// before any command that is not a request, and at semaphore.MaxRun requests. Nothing behind a waiting command is started before that one is answered: replies
 // come in the order of the commands.
 //
 // # Waiting and hanging up
