@@ -10,12 +10,31 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
+// minElectionTimeout is the shortest that may be set: below it, a slow disk looks like a dead leader.
+const minElectionTimeout = 100 * time.Millisecond
+
 // Config is how a node is opened. DefaultConfig fills in everything but DataDir. Without a Logger
 // nothing is logged; without Metrics nobody can read them.
 type Config struct {
 	DataDir  string // made if it does not exist
 	NodeID   string // a label for people; Raft's own id is made at random and kept in DataDir
 	LogStore string // LogStoreWAL or LogStoreBoltDB; fixed once DataDir is in use
+
+	// PeerListen is where the node listens for its peers, host:port; empty: it is a cluster of one, and
+	// does not listen.
+	PeerListen string
+	// PeerAdvertise is where the peers reach this node, host:port, which may be a name; empty: where it
+	// listens.
+	PeerAdvertise string
+	// ClientAdvertise is where clients reach this node, as the other nodes tell them.
+	ClientAdvertise string
+	// Join are addresses of peers, this node's own perhaps among them.
+	Join []string
+	// BootstrapExpect is how many empty nodes form a cluster when they have found each other; 0: this
+	// node only joins one that exists.
+	BootstrapExpect int
+	// ElectionTimeout is how long a leader may be silent before another is elected.
+	ElectionTimeout time.Duration
 
 	Limits semaphore.Limits
 	// Hold is how long a request without WAIT is kept while it cannot be decided.
@@ -37,13 +56,14 @@ type Config struct {
 // DefaultConfig is the configuration of a node without flags.
 func DefaultConfig() Config {
 	return Config{
-		NodeID:        "semserver",
-		LogStore:      LogStoreWAL,
-		Limits:        semaphore.DefaultLimits(),
-		Hold:          5 * time.Second,
-		WaiterGrace:   5 * time.Second,
-		SnapshotBytes: 64 << 20,
-		Clock:         SystemClock(),
+		NodeID:          "semserver",
+		LogStore:        LogStoreWAL,
+		ElectionTimeout: 400 * time.Millisecond,
+		Limits:          semaphore.DefaultLimits(),
+		Hold:            5 * time.Second,
+		WaiterGrace:     5 * time.Second,
+		SnapshotBytes:   64 << 20,
+		Clock:           SystemClock(),
 	}
 }
 
@@ -70,6 +90,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("no data directory")
 	case c.LogStore != LogStoreWAL && c.LogStore != LogStoreBoltDB:
 		return fmt.Errorf("unknown log store %q: %s or %s", c.LogStore, LogStoreWAL, LogStoreBoltDB)
+	case c.PeerListen != "" && c.ElectionTimeout < minElectionTimeout:
+		return fmt.Errorf("election timeout must be at least %v", minElectionTimeout)
 	case c.Hold <= 0:
 		return fmt.Errorf("hold must be longer than 0")
 	case c.WaiterGrace <= 0:

@@ -18,7 +18,8 @@ type identity struct {
 	Format   int    `json:"format"`
 	ID       string `json:"id"` // Raft's server id, made at random
 	LogStore string `json:"log_store"`
-	Formed   bool   `json:"formed"` // there is a log: if there is none, it was lost
+	Formed   bool   `json:"formed"`            // there is a log: if there is none, it was lost
+	Cluster  string `json:"cluster,omitempty"` // the cluster that the log belongs to; empty: none yet, or one without peers
 }
 
 const (

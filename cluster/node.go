@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/semserver/semserver/cluster/peer"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -20,6 +22,8 @@ const (
 	soloTimeout = 50 * time.Millisecond
 	// sweepEvery is how often the node looks for callers who have waited long enough.
 	sweepEvery = 50 * time.Millisecond
+	// commitTimeout is how soon an idle leader tells its followers what has been committed last.
+	commitTimeout = 25 * time.Millisecond
 	// maxAppendEntries is how many entries go to a follower at once.
 	maxAppendEntries = 64
 	// trailingEntries are kept behind a snapshot, for followers that are a little behind.
@@ -33,6 +37,7 @@ type Node struct {
 	cfg      Config
 	id       identity
 	stores   *stores
+	network  *peer.Network // nil: a cluster of one that does not listen
 	raft     *raft.Raft
 	machine  *machine
 	queue    *queue
@@ -132,35 +137,82 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 	return n
 }
 
-// startRaft starts Raft on the stores, and forms a cluster of one where they are empty.
+// startRaft starts Raft on the stores. A node without peers forms a cluster of one where they are empty.
 func (n *Node) startRaft() error {
-	cfg := raft.DefaultConfig()
-	cfg.LocalID = raft.ServerID(n.id.ID)
-	cfg.Logger = raftLogger(n.cfg.Logger)
-	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = soloTimeout, soloTimeout, soloTimeout
-	cfg.CommitTimeout = soloTimeout / 2
-	cfg.MaxAppendEntries = maxAppendEntries
-	cfg.TrailingLogs = trailingEntries
-	cfg.SnapshotThreshold = math.MaxUint64 // see snapshots.go
-	cfg.NoLegacyTelemetry = true
-
-	// Without peers nothing listens. This transport has no heartbeat fast path either: heartbeats
-	// that overtake entries can make logs diverge (hashicorp/raft#695).
-	_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
-	if err := n.form(cfg, transport); err != nil {
+	cfg := n.raftConfig()
+	transport, err := n.connect(cfg)
+	if err != nil {
 		return err
 	}
-	var err error
+	if n.network == nil {
+		if err := n.form(cfg, transport); err != nil {
+			return err
+		}
+	}
 	n.raft, err = raft.NewRaft(cfg, n.machine, n.stores.log, n.stores.stable, n.stores.snapshots, transport)
 	if err != nil {
-		return fmt.Errorf("start raft: %w", err)
+		return errors.Join(fmt.Errorf("start raft: %w", err), n.disconnect())
 	}
 	n.proposer.raft = n.raft
-	if err := n.member(); err != nil {
-		return errors.Join(err, n.raft.Shutdown().Error())
+	if n.network == nil {
+		if err := n.member(); err != nil {
+			return errors.Join(err, n.raft.Shutdown().Error())
+		}
 	}
 	return nil
 }
+
+func (n *Node) raftConfig() *raft.Config {
+	patience := soloTimeout
+	if n.cfg.PeerListen != "" {
+		patience = n.cfg.ElectionTimeout
+	}
+	cfg := raft.DefaultConfig()
+	cfg.LocalID = raft.ServerID(n.id.ID)
+	cfg.Logger = raftLogger(n.cfg.Logger)
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = patience, patience, patience
+	cfg.CommitTimeout = commitTimeout
+	cfg.MaxAppendEntries = maxAppendEntries
+	cfg.TrailingLogs = trailingEntries
+	cfg.SnapshotThreshold = math.MaxUint64 // see snapshots.go
+	cfg.ShutdownOnRemove = false
+	cfg.NoLegacyTelemetry = true
+	return cfg
+}
+
+// connect opens the node's way to its peers, and returns it as Raft wants it. Without peers nothing
+// listens.
+func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
+	if n.cfg.PeerListen == "" {
+		_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
+		return transport, nil
+	}
+	var err error
+	n.network, err = peer.Listen(peer.Config{Listen: n.cfg.PeerListen, Advertise: n.cfg.PeerAdvertise, Logger: n.cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	layer := newStreamLayer(n.network)
+	n.network.Serve(peer.Host{
+		Introduce: n.introduce,
+		Admit:     n.admit,
+		Handle:    map[peer.Purpose]func(net.Conn, peer.Greeting){peer.Raft: layer.handle},
+	})
+	return newTransport(layer, cfg), nil
+}
+
+func (n *Node) disconnect() error {
+	if n.network == nil {
+		return nil
+	}
+	return n.network.Close()
+}
+
+func (n *Node) introduce() peer.Greeting {
+	return peer.Greeting{Cluster: n.id.Cluster, Node: n.id.ID, Address: n.network.Address()}
+}
+
+func (n *Node) admit(peer.Purpose, peer.Greeting) error { return nil }
 
 // member makes sure that the cluster whose log this is counts this node in: else it would wait for
 // ever to be asked for its vote.
@@ -255,7 +307,7 @@ func (n *Node) Close() error {
 	n.cancel()
 	n.wg.Wait()
 	n.patiently(n.proposer.answered)
-	err := n.raft.Shutdown().Error()
+	err := errors.Join(n.raft.Shutdown().Error(), n.disconnect())
 	n.patiently(n.proposer.answered)
 	if err == nil {
 		err = n.stores.noteStop(n.cfg.DataDir)
