@@ -217,7 +217,7 @@ func (s *State) takeOver(m *sem, w *waiter, a *semaphore.Acquire) semaphore.Repl
 	if err := m.rec.admits(a.Lease); err != nil {
 		return refuse(err)
 	}
-	s.tell(w.ticket, semaphore.Reply{Err: semaphore.ErrSuperseded})
+	s.tell(w, semaphore.Reply{Err: semaphore.ErrSuperseded})
 	s.amend(m, w, func(w *waiter) {
 		w.text = joined(a.Holder, a.Label)
 		s.ask(w, a)

@@ -10,6 +10,7 @@ import (
 type Outcome struct {
 	Void     bool      // the entry belongs to another leadership: nothing was changed
 	Open     *Open     // this entry was an Open, and took effect
+	Lost     []uint64  // the incarnations whose waiters this entry made orphans, which comes before what follows
 	Sections []Section // the wanted sections, in order
 	Events   []Event   // for those who stand in line, from earlier entries or from this one
 }
@@ -53,7 +54,7 @@ func (s *State) Apply(data []byte, term uint64, wanted func(incarnation uint64) 
 		out.Open = &Open{Term: head.term, Incarnation: body.u64()}
 		err = body.end()
 	case entryBatch:
-		out.Sections, err = s.batch(body)
+		err = s.batch(body, &out)
 	default:
 		err = fmt.Errorf("unknown kind %d", head.kind)
 	}
@@ -65,10 +66,10 @@ func (s *State) Apply(data []byte, term uint64, wanted func(incarnation uint64) 
 }
 
 // batch moves the clock, then processes what was lost and what is due, then the requests.
-func (s *State) batch(body *reader) ([]Section, error) {
+func (s *State) batch(body *reader, out *Outcome) error {
 	b, err := body.batch()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.now = max(s.now, b.stamp)
 	s.at = s.now
@@ -78,26 +79,26 @@ func (s *State) batch(body *reader) ([]Section, error) {
 	for len(b.losses.rest) > 0 {
 		incarnation, grace := b.losses.u64(), b.losses.svar()
 		if b.losses.err != nil {
-			return nil, fmt.Errorf("loss: %w", b.losses.err)
+			return fmt.Errorf("loss: %w", b.losses.err)
 		}
 		s.lose(incarnation, grace)
+		out.Lost = append(out.Lost, incarnation)
 	}
 	s.expire()
-	var sections []Section
 	for len(b.sections.rest) > 0 {
 		part := b.sections.section()
 		if b.sections.err != nil {
-			return nil, fmt.Errorf("section: %w", b.sections.err)
+			return fmt.Errorf("section: %w", b.sections.err)
 		}
 		replies, err := s.section(&part)
 		if err != nil {
-			return nil, fmt.Errorf("request: %w", err)
+			return fmt.Errorf("request: %w", err)
 		}
 		if s.replies {
-			sections = append(sections, Section{part.incarnation, part.first, replies})
+			out.Sections = append(out.Sections, Section{part.incarnation, part.first, replies})
 		}
 	}
-	return sections, nil
+	return nil
 }
 
 func (s *State) section(part *section) ([]semaphore.Reply, error) {
@@ -153,6 +154,8 @@ func (s *State) execute(q semaphore.Request) semaphore.Reply {
 		return s.cancel(q.Key, q.Holder, &q.Ticket)
 	case GiveBack:
 		return s.giveBack(&q)
+	case Rejoin:
+		return s.rejoin(&q)
 	case semaphore.Create:
 		return s.create(&q)
 	case semaphore.Resize:
@@ -171,10 +174,11 @@ func (s *State) execute(q semaphore.Request) semaphore.Reply {
 // wants says whether replies and events of an incarnation are to be produced.
 func (s *State) wants(incarnation uint64) bool { return s.wanted != nil && s.wanted(incarnation) }
 
-// tell answers a request that stood in line.
-func (s *State) tell(ticket semaphore.Ticket, reply semaphore.Reply) {
-	if s.wants(ticket.Incarnation) {
-		s.events = append(s.events, Event{ticket, reply})
+// tell answers a request that stood in line. An orphan is not told anything: its node learns first
+// that it was given up, and asks again (Rejoin).
+func (s *State) tell(w *waiter, reply semaphore.Reply) {
+	if !w.orphan() && s.wants(w.ticket.Incarnation) {
+		s.events = append(s.events, Event{w.ticket, reply})
 	}
 }
 

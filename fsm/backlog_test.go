@@ -93,11 +93,18 @@ func TestLineGoesOnBehindAWaiterThatLeftToAskAnew(t *testing.T) {
 }
 
 func TestOrphanWhoseGraceHasEndedIsNotAdopted(t *testing.T) {
-	n, b := late(t)
+	n, _ := late(t)
 	n.from = 2
 	n.lose(0, 1, ms(30))
 	wantInLine(t, n.at(40, acquire("b", 1, 0, time.Minute)))
-	n.wantTimedOut(b)
+	small(n.s, portion, allowance)
+	n.at(41, release("a"))
+	if got := n.grantees(); len(got) != 1 || got[0] != "b" {
+		t.Errorf("got grants to %v, want the new b", got)
+	}
+	if got := n.info(41, "k").Counters.WaitTimeouts; got != 2 {
+		t.Errorf("got %d timeouts, want the old b and c", got)
+	}
 }
 
 // TestWaitIsNotRefusedWhereEndedLeasesMakeRoom asks where no line may grow any more, and the permits

@@ -109,7 +109,7 @@ func (s *State) delete(q *semaphore.Delete) semaphore.Reply {
 	for m.waiters != nil {
 		_, w, _ := m.rec.line.Min()
 		s.leave(m, w, s.now)
-		s.tell(w.ticket, semaphore.Reply{Err: semaphore.ErrNoSemaphore})
+		s.tell(w, semaphore.Reply{Err: semaphore.ErrNoSemaphore})
 	}
 	s.remove(m)
 	return yes()

@@ -201,5 +201,5 @@ func (s *State) endWait(m *sem, w *waiter) {
 	s.leave(m, w, w.due())
 	s.write(m).counters.waitTimeouts++
 	s.stats.TimedOut++
-	s.tell(w.ticket, semaphore.Reply{})
+	s.tell(w, semaphore.Reply{})
 }

@@ -243,6 +243,8 @@ func (r *reader) request(kind byte) semaphore.Request {
 		return Leave{Key: r.text(), Holder: r.text(), Ticket: r.ticket()}
 	case kindGiveBack:
 		return GiveBack{Key: r.text(), Holder: r.text(), Token: r.svar(), Ticket: r.ticket()}
+	case kindRejoin:
+		return Rejoin{Acquire: r.acquire(), Old: r.ticket()}
 	default:
 		return r.care(kind)
 	}

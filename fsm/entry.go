@@ -82,16 +82,12 @@ func (b *Builder) Lost(incarnation uint64, grace time.Duration) {
 
 // Section begins the requests that came through one node. The i-th of them has ticket first+i.
 func (b *Builder) Section(incarnation, first uint64, limits semaphore.Limits) {
-	b.data = binary.LittleEndian.AppendUint64(b.data, incarnation)
-	b.data = binary.LittleEndian.AppendUint64(b.data, first)
-	b.data = binary.AppendVarint(b.data, int64(limits.DefaultLease))
-	b.data = binary.AppendVarint(b.data, int64(limits.DefaultIdle))
-	b.data = binary.AppendVarint(b.data, int64(limits.MaxWaiters))
-	b.data = binary.AppendVarint(b.data, int64(limits.MaxWaitersAll))
-	b.data = binary.AppendVarint(b.data, int64(limits.MaxSemaphores))
-	b.section = len(b.data)
-	b.data = append(b.data, make([]byte, sectionCounts)...)
+	b.data = AppendSection(b.data, Part{Incarnation: incarnation, First: first}, limits, 0)
+	b.section = len(b.data) - sectionCounts
 }
+
+// Attach appends a whole section that CheckSection has found sound.
+func (b *Builder) Attach(section []byte) { b.data = append(b.data, section...) }
 
 // Add appends count requests, already encoded one after the other by AppendRequest, to the current
 // section.

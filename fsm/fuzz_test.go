@@ -35,6 +35,7 @@ func everyRequest() []semaphore.Request {
 		semaphore.Delete{Key: "k", Force: true},
 		Leave{Key: "k", Holder: "h", Ticket: ticket},
 		GiveBack{Key: "k", Holder: "h", Token: 5, Ticket: ticket},
+		Rejoin{acquire("h", 1, 0, time.Minute), semaphore.Ticket{Incarnation: 1, Number: 2}},
 	}
 }
 

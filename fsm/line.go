@@ -158,7 +158,7 @@ func (m *sem) tooMany(n int64) bool { return m.rec.capacity > 0 && n > m.rec.cap
 // dismiss answers a waiter that asks for more than the capacity, since a Resize.
 func (s *State) dismiss(m *sem, w *waiter) {
 	s.leave(m, w, s.at)
-	s.tell(w.ticket, semaphore.Reply{Err: m.excessive(w.permits)})
+	s.tell(w, semaphore.Reply{Err: m.excessive(w.permits)})
 }
 
 // admit grants to a waiter. One whose node was lost cannot be told: unless it is adopted, the grant
@@ -169,8 +169,8 @@ func (s *State) admit(m *sem, w *waiter) {
 	g.ticket, g.undo, g.waited = w.ticket, w.grace, true
 	s.issue(m, g, w.permits, m.rec.lease(w.lease, w.fallback))
 	s.write(m).counters.grantsWaited++
-	if s.wants(w.ticket.Incarnation) {
-		s.tell(w.ticket, semaphore.Reply{Value: s.told(g, w.ticket, false)})
+	if !w.orphan() && s.wants(w.ticket.Incarnation) {
+		s.tell(w, semaphore.Reply{Value: s.told(g, w.ticket, false)})
 	}
 }
 

@@ -18,6 +18,8 @@ func (m *model) do(t semaphore.Ticket, q semaphore.Request) semaphore.Reply {
 	switch q := q.(type) {
 	case semaphore.Acquire:
 		return m.acquire(t, s, q)
+	case Rejoin:
+		return m.rejoin(t, s, q)
 	case semaphore.Create:
 		return m.create(s, q)
 	case semaphore.Scan:
@@ -84,7 +86,7 @@ func (m *model) leave(s *modelSem, w *modelWaiter) semaphore.Reply {
 		return number(0)
 	}
 	m.dropWaiter(s, w, m.now, m.now)
-	m.tell(w.ticket, semaphore.Reply{})
+	m.tell(w, semaphore.Reply{})
 	m.serve(s)
 	return number(1)
 }
@@ -95,6 +97,20 @@ func (s *modelSem) forbidden(lease time.Duration) bool {
 		return s.set.MaxLease.Given || s.set.MaxHold.Given
 	}
 	return s.set.MaxLease.Given && lease > s.set.MaxLease.Value
+}
+
+func (m *model) rejoin(t semaphore.Ticket, s *modelSem, q Rejoin) semaphore.Reply {
+	if s == nil {
+		return m.acquire(t, s, q.Acquire)
+	}
+	if w := s.waiter(q.Holder); w != nil && w.ticket != q.Old {
+		return code(semaphore.CodeSuperseded)
+	}
+	if g := s.grant(q.Holder); g != nil && g.ticket == q.Old {
+		g.ticket, g.undo = t, 0
+		return semaphore.Reply{Value: m.told(g, t, false)}
+	}
+	return m.acquire(t, s, q.Acquire)
 }
 
 func (m *model) acquire(t semaphore.Ticket, s *modelSem, q semaphore.Acquire) semaphore.Reply {
@@ -179,7 +195,7 @@ func (m *model) takeOver(t semaphore.Ticket, s *modelSem, w *modelWaiter, q sema
 	case s.forbidden(q.Lease):
 		return code(semaphore.CodeInvalid)
 	}
-	m.tell(w.ticket, code(semaphore.CodeSuperseded))
+	m.tell(w, code(semaphore.CodeSuperseded))
 	m.ask(w, t, q)
 	return semaphore.Reply{Value: InLine{}}
 }
@@ -276,7 +292,7 @@ func (m *model) resize(s *modelSem, q semaphore.Resize) semaphore.Reply {
 	for _, w := range s.line {
 		if s.capacity > 0 && w.permits > s.capacity {
 			m.dropWaiter(s, w, m.now, m.now)
-			m.tell(w.ticket, code(semaphore.CodeTooMany))
+			m.tell(w, code(semaphore.CodeTooMany))
 		}
 	}
 	m.serve(s)
@@ -292,7 +308,7 @@ func (m *model) delete(s *modelSem, q semaphore.Delete) semaphore.Reply {
 		return code(semaphore.CodeInUse)
 	}
 	for _, w := range s.line {
-		m.tell(w.ticket, code(semaphore.CodeNoSem))
+		m.tell(w, code(semaphore.CodeNoSem))
 	}
 	m.sems = without(m.sems, s)
 	return number(1)
@@ -306,7 +322,6 @@ func (m *model) lose(incarnation uint64, grace time.Duration) {
 			case w.ticket.Incarnation != incarnation || w.grace != 0:
 			case w.made:
 				m.dropWaiter(s, w, m.now, m.now)
-				m.tell(w.ticket, semaphore.Reply{})
 			default:
 				w.grace = m.now + us(grace)
 			}

@@ -69,7 +69,12 @@ func (m *model) sem(key string) *modelSem {
 	return nil
 }
 
-func (m *model) tell(t semaphore.Ticket, r semaphore.Reply) { m.events = append(m.events, Event{t, r}) }
+// tell answers a waiter, unless its node was lost.
+func (m *model) tell(w *modelWaiter, r semaphore.Reply) {
+	if w.grace == 0 {
+		m.events = append(m.events, Event{w.ticket, r})
+	}
+}
 
 func (s *modelSem) taken() (slots []int64) {
 	for _, g := range s.grants {
@@ -173,7 +178,7 @@ func (m *model) due(s *modelSem) (when int64, what func()) {
 		take(end, func() {
 			m.dropWaiter(s, w, end, end)
 			s.counters.WaitTimeouts++
-			m.tell(w.ticket, semaphore.Reply{})
+			m.tell(w, semaphore.Reply{})
 			m.serve(s)
 		})
 	}
@@ -214,7 +219,7 @@ func (m *model) serve(s *modelSem) {
 		g := &modelGrant{holder: w.holder, label: w.label, ticket: w.ticket, undo: w.grace, waited: true}
 		m.issue(s, g, w.permits, s.leaseOf(w.lease, w.fallback))
 		s.counters.GrantsWaited++
-		m.tell(w.ticket, semaphore.Reply{Value: m.told(g, w.ticket, false)})
+		m.tell(w, semaphore.Reply{Value: m.told(g, w.ticket, false)})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // lose marks the waiters that came through a lost node. They keep their place until the grace (in
-// nanoseconds) is over; those whose id was made by the server leave at once, for nobody can ask again
+// nanoseconds) is over; those whose id was made by the server leave at once, for no client can ask again
 // under it.
 func (s *State) lose(incarnation uint64, grace int64) {
 	if s.waiting[incarnation] == 0 {
@@ -38,7 +38,6 @@ func (s *State) loseIn(m *sem, incarnation uint64, until Time) {
 	for _, w := range lost {
 		if w.made {
 			s.leave(m, w, s.now)
-			s.tell(w.ticket, semaphore.Reply{})
 			continue
 		}
 		s.amend(m, w, func(w *waiter) { w.grace = until })
@@ -48,4 +47,23 @@ func (s *State) loseIn(m *sem, incarnation uint64, until Time) {
 		s.unfinished(m)
 	}
 	s.schedule(m)
+}
+
+// rejoin asks again for what a lost node's client waited for. The node itself does so when it was given
+// up although it lives: its client never left.
+func (s *State) rejoin(q *Rejoin) semaphore.Reply {
+	m := s.current(q.Key)
+	if m == nil {
+		return s.acquire(&q.Acquire)
+	}
+	if w := m.waiter(q.Holder); w != nil && w.due() > s.now && w.ticket != q.Old {
+		return refuse(semaphore.ErrSuperseded)
+	}
+	g := m.live(q.Holder, s.now)
+	if g == nil || g.ticket != q.Old {
+		return s.acquire(&q.Acquire)
+	}
+	s.edit(m, g, func(g *grant) { g.ticket, g.undo = s.ticket, 0 })
+	s.schedule(m)
+	return s.granted(m.grants.find(q.Holder), false)
 }

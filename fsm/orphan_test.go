@@ -129,8 +129,8 @@ func TestOrphansWaitEndsEvenBeforeTheGrace(t *testing.T) {
 	n.at(0, acquire("b", 1, 0, ms(20)))
 	n.lose(0, 2, ms(50))
 	n.at(20)
-	if len(n.events) != 1 || n.events[0].Reply != (semaphore.Reply{}) {
-		t.Errorf("got %+v, want nil for b", n.events)
+	if info := n.info(20, "k"); info.Waiters != 0 || len(n.events) != 0 {
+		t.Errorf("got %d waiters and %+v, want b gone and nobody told", info.Waiters, n.events)
 	}
 }
 
@@ -316,4 +316,61 @@ func TestPersistentGrantStays(t *testing.T) {
 		t.Errorf("got next expiry %v, want none", info.NextExpiry)
 	}
 	wantNumber(t, n.at(1<<40, release("a")), 1)
+}
+
+// alive is orphaned, but the node that was given up lives and asks again for b.
+func alive(t *testing.T) (*node, Rejoin) {
+	n := newNode(t)
+	n.at(0, semaphore.Create{Key: "k", Capacity: 1})
+	n.at(0, acquire("a", 1, 0, 0))
+	b := acquire("b", 1, 0, ms(500))
+	n.from = 2
+	wantInLine(t, n.at(0, b))
+	old := semaphore.Ticket{Incarnation: 2, Number: n.ticket - 1}
+	n.from = 1
+	n.lose(0, 2, ms(50))
+	wantInLine(t, n.at(0, acquire("c", 1, 0, time.Minute)))
+	n.from = 2
+	return n, Rejoin{b, old}
+}
+
+func TestRejoinTakesTheOldPlace(t *testing.T) {
+	n, b := alive(t)
+	wantInLine(t, n.at(10, b))
+	n.at(20, release("a"))
+	if got := n.grantees(); len(got) != 1 || got[0] != "b" {
+		t.Errorf("got grants to %v, want b", got)
+	}
+}
+
+func TestRejoinGetsTheGrantThatWasMadeMeanwhile(t *testing.T) {
+	n, b := alive(t)
+	n.at(10, release("a"))
+	if got := n.grantees(); len(got) != 0 {
+		t.Fatalf("got grants to %v, want nobody told for an orphan", got)
+	}
+	if g := n.grant(n.at(20, b)); g.Replayed {
+		t.Errorf("got %+v, want a grant of which nobody has been told", g)
+	}
+	n.at(60)
+	if info := n.info(60, "k"); info.Holders != 1 || info.Orphans != 0 {
+		t.Errorf("got %+v, want the grant to stay", info)
+	}
+}
+
+func TestRejoinIsSupersededWhereTheHolderStandsInLineOtherwise(t *testing.T) {
+	n, b := alive(t)
+	n.from = 3
+	wantInLine(t, n.at(10, acquire("b", 1, 0, ms(500))))
+	n.from = 2
+	wantCode(t, n.at(20, b), semaphore.CodeSuperseded)
+}
+
+func TestRejoinAfterTheGraceJoinsAtTheEnd(t *testing.T) {
+	n, b := alive(t)
+	wantInLine(t, n.at(60, b))
+	n.at(70, release("a"))
+	if got := n.grantees(); len(got) != 1 || got[0] != "c" {
+		t.Errorf("got grants to %v, want c", got)
+	}
 }

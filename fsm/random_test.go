@@ -16,11 +16,12 @@ import (
 // gambler draws random requests that have a fair chance to meet each other.
 type gambler struct {
 	*rapid.T
-	out    Outcome    // of the latest entry played
-	grants []GiveBack // to be given back, perhaps
-	places []Leave    // to be left, perhaps
-	waits  bool       // draw requests that wait
-	stays  bool       // draw no IDLE, and no Reconcile: how much is overdue is its answer
+	out     Outcome    // of the latest entry played
+	grants  []GiveBack // to be given back, perhaps
+	places  []Leave    // to be left, perhaps
+	repeats []Rejoin   // to be asked for again, perhaps
+	waits   bool       // draw requests that wait
+	stays   bool       // draw no IDLE, and no Reconcile: how much is overdue is its answer
 }
 
 func (g *gambler) n(what string, low, high int) int     { return rapid.IntRange(low, high).Draw(g.T, what) }
@@ -66,8 +67,10 @@ func (g *gambler) acquire() semaphore.Acquire {
 func (g *gambler) request() semaphore.Request {
 	token := int64(g.n("token", 0, 1)) * int64(g.n("which", 1, 40))
 	switch d := g.n("request", 1, 100); {
-	case d <= 40:
+	case d <= 36:
 		return g.acquire()
+	case d <= 40 && len(g.repeats) > 0:
+		return rapid.SampledFrom(g.repeats).Draw(g.T, "repeat")
 	case d <= 56:
 		return semaphore.Release{Key: g.key(), Holder: g.holder(), Token: token}
 	case d <= 66:
@@ -101,6 +104,9 @@ func (g *gambler) limits() semaphore.Limits {
 // note remembers tickets for later.
 func (g *gambler) note(t semaphore.Ticket, q semaphore.Request, r semaphore.Reply) {
 	a, ok := q.(semaphore.Acquire)
+	if r, again := q.(Rejoin); again {
+		a, ok = r.Acquire, true
+	}
 	if !ok {
 		return
 	}
@@ -109,6 +115,7 @@ func (g *gambler) note(t semaphore.Ticket, q semaphore.Request, r semaphore.Repl
 	}
 	if (r.Value == InLine{}) {
 		g.places = append(g.places, Leave{a.Key, a.Holder, t})
+		g.repeats = append(g.repeats, Rejoin{a, t})
 	}
 }
 
@@ -198,12 +205,14 @@ func compare(rt *rapid.T, s *State, entry []byte, want []semaphore.Reply, m *mod
 			rt.Fatalf("reply %d: got %+v, want %+v", i, r, want[i])
 		}
 	}
+	wantSameElsewhere(rt, out)
 	if !sameEvents(out.Events, m.events) {
 		rt.Fatalf("got events %+v, want %+v", out.Events, m.events)
 	}
 	before := snapshotBytes(rt, s)
 	for _, q := range reads() {
 		got := readThrough(rt, s, q)
+		wantSameElsewhere(rt, Outcome{Sections: []Section{{Replies: []semaphore.Reply{got}}}})
 		if want := m.do(semaphore.Ticket{}, q); !sameReply(got, want) {
 			rt.Fatalf("%T%+v: got %+v, want %+v", q, q, show(got), show(want))
 		}

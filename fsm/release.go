@@ -105,7 +105,7 @@ func (s *State) cancel(key, holder string, ticket *semaphore.Ticket) semaphore.R
 		return no()
 	}
 	s.leave(m, w, s.now)
-	s.tell(w.ticket, semaphore.Reply{})
+	s.tell(w, semaphore.Reply{})
 	s.finish(m)
 	return yes()
 }

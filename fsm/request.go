@@ -22,6 +22,14 @@ type GiveBack struct {
 	Ticket      semaphore.Ticket
 }
 
+// Rejoin is an Acquire that a node repeats for a client that waits, because its waiters were made
+// orphans, or because it cannot tell how the wait ended. The client gets back its place, or the grant
+// that came of it; it is told that it was superseded where another request stands in its place.
+type Rejoin struct {
+	semaphore.Acquire
+	Old semaphore.Ticket // of the request that it repeats
+}
+
 // Semaphore returns the key.
 func (r Leave) Semaphore() string { return r.Key }
 
@@ -45,6 +53,7 @@ const (
 	kindDelete    = 13
 	kindLeave     = 14
 	kindGiveBack  = 15
+	kindRejoin    = 16
 )
 
 // The flags of a request, and the settings that are given.
@@ -66,7 +75,7 @@ const (
 func AppendRequest(dst []byte, r semaphore.Request) []byte {
 	switch r := r.(type) {
 	case semaphore.Acquire:
-		return appendAcquire(dst, &r)
+		return appendAcquire(append(dst, kindAcquire), &r)
 	case semaphore.Release:
 		dst = appendText(appendText(append(dst, kindRelease), r.Key), r.Holder)
 		return binary.AppendVarint(dst, r.Token)
@@ -84,6 +93,8 @@ func AppendRequest(dst []byte, r semaphore.Request) []byte {
 	case GiveBack:
 		dst = appendText(appendText(append(dst, kindGiveBack), r.Key), r.Holder)
 		return appendTicket(binary.AppendVarint(dst, r.Token), r.Ticket)
+	case Rejoin:
+		return appendTicket(appendAcquire(append(dst, kindRejoin), &r.Acquire), r.Old)
 	}
 	return appendCare(dst, r)
 }
@@ -116,7 +127,7 @@ func appendCare(dst []byte, r semaphore.Request) []byte {
 }
 
 func appendAcquire(dst []byte, r *semaphore.Acquire) []byte {
-	dst = appendText(appendText(append(dst, kindAcquire), r.Key), r.Holder)
+	dst = appendText(appendText(dst, r.Key), r.Holder)
 	dst = appendText(dst, r.Label)
 	var flags byte
 	if r.Made {
