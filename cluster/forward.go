@@ -34,12 +34,12 @@ type forwarder struct {
 	replied  func(fsm.Section)
 	ended    func([]fsm.Event)
 	leader   func() (raft.ServerAddress, raft.ServerID)
+	parting  func() bool // goodbye is to be said
 	dial     func(ctx context.Context, address string) (net.Conn, peer.Greeting, error)
 	clock    Clock
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1: look again
 	attached atomic.Bool   // the leader has welcomed this node
-	leaving  atomic.Bool   // goodbye is to be said
 }
 
 // nudge makes the forwarder look again soon.
@@ -79,10 +79,11 @@ func (f *forwarder) pause(ctx context.Context, d time.Duration) {
 
 // guestStream is a node's end of its stream to the leader.
 type guestStream struct {
-	conn net.Conn
-	term uint64
-	in   *bufio.Reader
-	out  []byte
+	conn   net.Conn
+	term   uint64
+	in     *bufio.Reader
+	out    []byte
+	parted bool // goodbye has been said
 
 	broken  chan struct{} // closed when nothing more is read
 	failure error         // why; valid then
@@ -146,7 +147,8 @@ func (f *forwarder) send(ctx context.Context, s *guestStream, leader string) err
 	tick := time.NewTicker(guestTick)
 	defer tick.Stop()
 	for {
-		if f.leaving.CompareAndSwap(true, false) {
+		if !s.parted && f.parting() {
+			s.parted = true
 			s.out = appendFrame(s.out, frameGoodbye, nil)
 		}
 		for flight := f.take(s); flight != nil; flight = f.take(s) {

@@ -140,9 +140,10 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 	n.proposer.view = n.machine.published.Load
 	n.machine.start()
 	if cfg.PeerListen != "" {
+		n.waits.part = n.part
 		n.forward = &forwarder{
 			self: id.ID, queue: n.queue, replied: n.machine.replied, ended: n.machine.ended,
-			leader: n.leader, dial: n.dialLeader, clock: cfg.Clock, log: cfg.Logger,
+			leader: n.leader, parting: n.waits.isParting, dial: n.dialLeader, clock: cfg.Clock, log: cfg.Logger,
 			wake: make(chan struct{}, 1),
 		}
 	}
@@ -315,6 +316,15 @@ func (n *Node) rejoin(w *wait, again fsm.Rejoin) {
 	r.again = w
 	r.state.Store(internal)
 	n.queued(r)
+}
+
+// part asks for this node's waiters to be given up by it, so that their clients can take their places
+// at another node.
+func (n *Node) part() {
+	if n.proposer.leading() != nil {
+		n.guests.retire(n.queue.incarnation)
+	}
+	n.nudge()
 }
 
 // sweep answers callers who have waited long enough for a decision.

@@ -203,7 +203,7 @@ func (p *proposer) follow(f *flight, future raft.ApplyFuture) {
 		// Leadership was lost or the disk failed: the entry may still be applied. The log will tell.
 		p.log.Warn("outcome of an entry is open", "term", f.term, "requests", len(f.runs), "error", err)
 		p.deposed(f.term + 1)
-		p.queue.unresolved(f)
+		p.queue.unresolved(f, p.clock.Monotonic())
 	}
 	p.nudge()
 }

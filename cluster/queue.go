@@ -58,7 +58,8 @@ type queue struct {
 	number  uint64 // ticket number used last
 	flying  int
 	closed  bool
-	size    int // requests in runs
+	size    int    // requests in runs
+	term    uint64 // of the latest Open applied: nothing of an earlier term will be any more
 }
 
 func newQueue(incarnation uint64, limits semaphore.Limits) *queue {
@@ -84,7 +85,7 @@ func (q *queue) add(r *run) (accepted, room bool) {
 func (q *queue) take(term uint64, now time.Duration, bare bool, others int) *flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.roomFor(q.size+others) || len(q.runs) == 0 && !bare {
+	if !q.roomFor(q.size+others) || len(q.runs) == 0 && !bare || term < q.term {
 		return nil
 	}
 	f := &flight{term: term, first: q.number + 1, born: now}
@@ -174,14 +175,20 @@ func (q *queue) landed(f *flight) {
 	q.remove(f)
 }
 
-// unresolved says that Raft cannot tell what became of the entry. The log will.
-func (q *queue) unresolved(f *flight) {
+// unresolved says that Raft cannot tell what became of the entry. The log will, or has done so.
+func (q *queue) unresolved(f *flight, now time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.flights[f.first] == f && !f.idle {
-		f.idle = true
-		q.flying--
+	if q.flights[f.first] != f || f.idle {
+		return
 	}
+	if f.term < q.term && !f.missed {
+		q.remove(f)
+		q.requeue(f.runs, now)
+		return
+	}
+	f.idle = true
+	q.flying--
 }
 
 // again queues the runs of a flight that was certainly not applied, before all that came later.
@@ -199,6 +206,7 @@ func (q *queue) again(f *flight, now time.Duration) {
 func (q *queue) opened(term uint64, now time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.term = max(q.term, term)
 	var stale []*run
 	for _, f := range q.flights {
 		if f.term >= term {

@@ -28,7 +28,7 @@ func runOf(count int, arrived time.Duration) *run {
 	return newRun(requests, arrived)
 }
 
-func take(q *queue) *flight { return q.take(1, 0, false, 0) }
+func take(q *queue) *flight { return q.take(max(1, q.term), 0, false, 0) }
 
 func TestEntryCarriesWholeRunsUpToItsCap(t *testing.T) {
 	const full = semaphore.MaxRun
@@ -89,7 +89,7 @@ func TestLaterOpenQueuesAgainWhatWasNotApplied(t *testing.T) {
 	old := take(q)
 	young := runOf(1, 3)
 	q.add(young)
-	q.unresolved(old)
+	q.unresolved(old, 0)
 	if _, flying := q.lengths(); flying != 0 {
 		t.Errorf("%d entries in flight, want 0: an unresolved one does not count", flying)
 	}
@@ -100,6 +100,25 @@ func TestLaterOpenQueuesAgainWhatWasNotApplied(t *testing.T) {
 	}
 	if q.applied(old.first) != nil {
 		t.Error("the lost entry is still known")
+	}
+}
+
+// The proposer may hear of the loss only when the log has already gone past it.
+func TestFlightOfATermThatIsOverIsQueuedAgain(t *testing.T) {
+	q := queueOf(t, runOf(1, 1))
+	take(q)
+	q.opened(2, 10)
+	late := q.take(1, 0, false, 0)
+	if late != nil {
+		t.Fatalf("taken for a term that is over: %+v", late)
+	}
+	q = queueOf(t, runOf(1, 1))
+	q.term = 1
+	old := take(q)
+	q.term = 2
+	q.unresolved(old, 10)
+	if f := take(q); f == nil || f.runs[0] != old.runs[0] {
+		t.Errorf("taken again: %+v, want the run of the flight that cannot be applied any more", f)
 	}
 }
 

@@ -29,6 +29,15 @@ type wait struct {
 	leaving bool // its client has asked to leave
 }
 
+// parting says how far this node, whose process ends, has come with handing over its waiters.
+type parting int
+
+const (
+	staying parting = iota
+	leaving         // the leader is asked to write that this life of the node is over
+	left            // the log says so: the places are kept for whoever comes back at another node
+)
+
 // waits are the requests that came through this node and stand in line. A wait enters when the log, or
 // the leader, says that the request joined a line, and leaves when they say how that ended.
 //
@@ -38,6 +47,7 @@ type wait struct {
 type waits struct {
 	submit  func(semaphore.Request)         // hands a request of the node's own to the queue
 	rejoin  func(w *wait, again fsm.Rejoin) // likewise, for a wait that is adrift
+	part    func()                          // asks the leader to give this life of the node up; nil: there are no other nodes
 	now     func() time.Duration            // on the monotonic clock
 	grace   time.Duration
 	metrics *Metrics
@@ -46,6 +56,7 @@ type waits struct {
 	all    map[uint64]*wait // by ticket number
 	adrift map[*wait]struct{}
 	closed bool
+	parts  parting
 	late   map[*time.Timer]struct{} // clean-ups that are due later
 }
 
@@ -70,7 +81,32 @@ func (ws *waits) join(t semaphore.Ticket, a semaphore.Acquire, ends time.Duratio
 		ws.leave(w)
 		ws.giveUpLater(w)
 	})
-	return &semaphore.Waiting{Done: w.done, Leave: func() { ws.leave(w) }}
+	return &semaphore.Waiting{Done: w.done, Leave: func() { ws.leave(w) }, Quit: func() { ws.quit(w) }}
+}
+
+// quit ends the wait because this node's process ends. Where there are other nodes, the place is kept
+// for a client that comes back there.
+func (ws *waits) quit(w *wait) {
+	ws.mu.Lock()
+	first := ws.parts == staying && ws.part != nil
+	if first {
+		ws.parts = leaving
+	}
+	kept := ws.parts == leaving
+	ws.mu.Unlock()
+	switch {
+	case first:
+		ws.part()
+	case !kept:
+		ws.leave(w)
+	}
+}
+
+// isParting reports whether the leader is to be asked to give this life of the node up.
+func (ws *waits) isParting() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return ws.parts == leaving
 }
 
 // leave asks for the place to be given up; while the wait is adrift, as soon as it has one.
@@ -157,6 +193,12 @@ func (ws *waits) deliver(w *wait, reply semaphore.Reply) {
 // those that the tickets name; else a snapshot hides what became of them.
 func (ws *waits) drift(sure bool) {
 	ws.mu.Lock()
+	if sure && ws.parts == leaving {
+		ws.parts = left
+		ws.dismiss()
+		ws.mu.Unlock()
+		return
+	}
 	lost := make([]*wait, 0, len(ws.all)+len(ws.adrift))
 	for _, w := range ws.all {
 		lost = append(lost, w)
