@@ -23,10 +23,11 @@ const readyTimeout = 60 * time.Second
 
 // Node is a running semserver.
 type Node struct {
-	Addr    string // where clients connect
+	Addr    string // where clients connect; read it once the node is ready
 	Process *os.Process
 
 	command *exec.Cmd
+	ready   chan struct{}
 	exited  chan struct{}
 	exit    error // how it ended; read it after exited is closed
 
@@ -48,7 +49,16 @@ func Build(folder string, flags ...string) (string, error) {
 // Start runs the binary on a data directory and returns once it is ready for clients. An addr with
 // port 0 lets it choose; flags are added to its command line.
 func Start(binary, addr, data string, flags ...string) (*Node, error) {
-	n := &Node{exited: make(chan struct{})}
+	n, err := Launch(binary, addr, data, flags...)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.Ready()
+}
+
+// Launch is Start without the wait, which [Node.Ready] is for.
+func Launch(binary, addr, data string, flags ...string) (*Node, error) {
+	n := &Node{ready: make(chan struct{}), exited: make(chan struct{})}
 	args := []string{"--listen", addr, "--http", "127.0.0.1:0", "--data-dir", data, "--log-format", "json"}
 	n.command = exec.Command(binary, append(args, flags...)...)
 	stderr, err := n.command.StderrPipe()
@@ -59,22 +69,25 @@ func Start(binary, addr, data string, flags ...string) (*Node, error) {
 		return nil, fmt.Errorf("start semserver: %w", err)
 	}
 	n.Process = n.command.Process
-	ready := make(chan string, 1)
-	go n.follow(stderr, ready)
+	go n.follow(stderr)
+	return n, nil
+}
 
+// Ready waits until a node that was launched serves clients. One that does not is killed.
+func (n *Node) Ready() error {
 	select {
-	case n.Addr = <-ready:
-		return n, nil
+	case <-n.ready:
+		return nil
 	case <-n.exited:
-		return nil, fmt.Errorf("semserver ended before it was ready: %w\n%s", n.exit, n.Log())
+		return fmt.Errorf("semserver ended before it was ready: %w\n%s", n.exit, n.Log())
 	case <-time.After(readyTimeout):
 		n.Kill()
-		return nil, fmt.Errorf("semserver was not ready within %v\n%s", readyTimeout, n.Log())
+		return fmt.Errorf("semserver was not ready within %v\n%s", readyTimeout, n.Log())
 	}
 }
 
 // follow reads the log to its end, which is the end of the process.
-func (n *Node) follow(stderr io.Reader, ready chan<- string) {
+func (n *Node) follow(stderr io.Reader) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -82,8 +95,9 @@ func (n *Node) follow(stderr io.Reader, ready chan<- string) {
 		n.log.WriteString(lines.Text() + "\n")
 		n.mu.Unlock()
 		var line struct{ Msg, Listen string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "ready" {
-			ready <- line.Listen
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "ready" && n.Addr == "" {
+			n.Addr = line.Listen
+			close(n.ready)
 		}
 	}
 	n.exit = n.command.Wait()
