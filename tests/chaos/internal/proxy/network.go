@@ -24,10 +24,10 @@ type Network struct {
 func New(n int) (*Network, error) {
 	w := &Network{rules: map[Link]Rule{}, changed: make(chan struct{}), conns: map[*conn]struct{}{}}
 	for i := 1; i <= n; i++ {
-		target, err := freeAddress(i)
+		target, err := FreeAddress(fmt.Sprintf("127.0.1.%d", i))
 		if err != nil {
 			w.Close()
-			return nil, fmt.Errorf("address of node %d: %w", i, err)
+			return nil, err
 		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.2.%d:0", i))
 		if err != nil {
@@ -40,16 +40,6 @@ func New(n int) (*Network, error) {
 		w.work.Go(func() { w.accept(l, i+1) })
 	}
 	return w, nil
-}
-
-// freeAddress is one that nothing listens on at the moment.
-func freeAddress(i int) (string, error) {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", i))
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // Listen is where node i must listen for its peers, and dial from.
