@@ -96,6 +96,9 @@ func (q *queue) take(term uint64, now time.Duration, bare bool, others int) *fli
 	taken := 0
 	for _, r := range q.runs {
 		n := len(r.requests)
+		if now-r.written > staleAfter {
+			r.encode(now)
+		}
 		if taken > 0 && (f.requests+n > limit || f.bytes+len(r.encoded) > maxEntryBytes) {
 			break
 		}
@@ -255,7 +258,6 @@ func (q *queue) requeue(runs []*run, now time.Duration) {
 		switch r.state.Load() {
 		case pending, internal:
 			r.proposed = false
-			r.encode(now)
 			q.runs = append(q.runs, r)
 			q.size += len(r.requests)
 		}

@@ -15,6 +15,7 @@ type run struct {
 	encoded  []byte
 	replies  []semaphore.Reply
 	arrived  time.Duration
+	written  time.Duration // when it was encoded
 	settled  chan struct{} // receives once, when state leaves pending
 	state    atomic.Int32
 	failure  outcome             // set before state becomes abandoned
@@ -54,10 +55,14 @@ func (r *run) begin(requests []semaphore.Request, now time.Duration) {
 	r.encode(now)
 }
 
-// encode writes the requests for the log. What is left of a wait is what counts, so a run that has
-// to be proposed again is encoded again.
+// staleAfter is how long a run may be held before it is encoded again.
+const staleAfter = 10 * time.Millisecond
+
+// encode writes the requests for the log. What is left of a wait is what counts, so a run that was held
+// is encoded again when it is proposed.
 func (r *run) encode(now time.Duration) {
 	waited := now - r.arrived
+	r.written = now
 	r.encoded = r.encoded[:0]
 	for _, request := range r.requests {
 		if waited > 0 {
@@ -74,7 +79,7 @@ func waitedFor(request semaphore.Request, waited time.Duration) semaphore.Reques
 		r.Wait = max(0, r.Wait-waited)
 		return r
 	case fsm.Rejoin:
-		r.Wait = max(time.Millisecond, r.Wait-waited) // whoever waits does so until the log ends it
+		r.Wait = max(0, r.Wait-waited)
 		return r
 	}
 	return request

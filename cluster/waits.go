@@ -214,7 +214,7 @@ func (ws *waits) drift(sure bool) {
 	lost = slices.DeleteFunc(lost, func(w *wait) bool { return w.deaf })
 	for _, w := range lost {
 		again := fsm.Rejoin{Acquire: w.acquire, Old: w.ticket}
-		again.Wait = max(time.Millisecond, w.ends-ws.now())
+		again.Wait = max(0, w.ends-ws.now())
 		repeats = append(repeats, again)
 		ws.adrift[w] = struct{}{}
 		w.ticket = semaphore.Ticket{}

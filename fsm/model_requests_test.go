@@ -100,7 +100,11 @@ func (s *modelSem) forbidden(lease time.Duration) bool {
 }
 
 func (m *model) rejoin(t semaphore.Ticket, s *modelSem, q Rejoin) semaphore.Reply {
-	if s == nil {
+	over := q.Wait == 0
+	switch {
+	case s == nil && over:
+		return semaphore.Reply{}
+	case s == nil:
 		return m.acquire(t, s, q.Acquire)
 	}
 	known := q.Old.Incarnation != 0
@@ -111,7 +115,13 @@ func (m *model) rejoin(t semaphore.Ticket, s *modelSem, q Rejoin) semaphore.Repl
 		g.ticket, g.undo = t, 0
 		return semaphore.Reply{Value: m.told(g, t, false)}
 	}
-	return m.acquire(t, s, q.Acquire)
+	if !over {
+		return m.acquire(t, s, q.Acquire)
+	}
+	if w := s.waiter(q.Holder); w != nil && w.ticket == q.Old {
+		m.leave(s, w)
+	}
+	return semaphore.Reply{}
 }
 
 func (m *model) acquire(t semaphore.Ticket, s *modelSem, q semaphore.Acquire) semaphore.Reply {

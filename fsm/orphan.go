@@ -50,21 +50,27 @@ func (s *State) loseIn(m *sem, incarnation uint64, until Time) {
 }
 
 // rejoin asks again for what a lost node's client waited for. The node itself does so when it was given
-// up although it lives: its client never left.
+// up although it lives: its client never left. When the wait is over, it only asks what came of it.
 func (s *State) rejoin(q *Rejoin) semaphore.Reply {
 	m := s.current(q.Key)
-	if m == nil {
+	if m == nil && q.Wait > 0 {
 		return s.acquire(&q.Acquire)
+	}
+	if m == nil {
+		return semaphore.Reply{}
 	}
 	known := q.Old != semaphore.Ticket{}
 	if w := m.waiter(q.Holder); known && w != nil && w.due() > s.now && w.ticket != q.Old {
 		return refuse(semaphore.ErrSuperseded)
 	}
-	g := m.live(q.Holder, s.now)
-	if g == nil || !known || g.ticket != q.Old {
+	if g := m.live(q.Holder, s.now); g != nil && known && g.ticket == q.Old {
+		s.edit(m, g, func(g *grant) { g.ticket, g.undo = s.ticket, 0 })
+		s.schedule(m)
+		return s.granted(m.grants.find(q.Holder), false)
+	}
+	if q.Wait > 0 {
 		return s.acquire(&q.Acquire)
 	}
-	s.edit(m, g, func(g *grant) { g.ticket, g.undo = s.ticket, 0 })
-	s.schedule(m)
-	return s.granted(m.grants.find(q.Holder), false)
+	s.cancel(q.Key, q.Holder, &q.Old)
+	return semaphore.Reply{}
 }

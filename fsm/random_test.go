@@ -115,7 +115,7 @@ func (g *gambler) note(t semaphore.Ticket, q semaphore.Request, r semaphore.Repl
 	}
 	if (r.Value == InLine{}) {
 		g.places = append(g.places, Leave{a.Key, a.Holder, t})
-		g.repeats = append(g.repeats, Rejoin{a, t}, Rejoin{Acquire: a})
+		g.repeats = append(g.repeats, Rejoin{a, t}, Rejoin{Acquire: a}, over(a, t))
 	}
 }
 
@@ -248,4 +248,10 @@ func snapshotBytes(rt *rapid.T, s *State) []byte {
 		rt.Fatalf("snapshot: %v", err)
 	}
 	return b.Bytes()
+}
+
+// over is a request that is repeated when its wait has passed.
+func over(a semaphore.Acquire, t semaphore.Ticket) Rejoin {
+	a.Wait = 0
+	return Rejoin{a, t}
 }
