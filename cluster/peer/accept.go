@@ -69,14 +69,17 @@ func (n *Network) welcome(c *connection) (func(net.Conn, Greeting), Greeting, er
 		}
 	}
 	purpose, who, err := readHello(c)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = n.judge(c, purpose, who)
+	case quiet(err):
+		return nil, Greeting{}, err
+	default:
+		err = explain(err, n.secure)
 	}
 	if err != nil {
-		if !quiet(err) {
-			_ = writeRefusal(c, err.Error()) // it is closed either way
-		}
-		return nil, Greeting{}, explain(err, n.secure)
+		_ = writeRefusal(c, err.Error()) // it is closed either way
+		return nil, Greeting{}, err
 	}
 	return n.host.Handle[purpose], who, writeWelcome(c, n.host.Introduce())
 }

@@ -84,6 +84,14 @@ func TestARefusalSaysWhy(t *testing.T) {
 	}
 }
 
+// As a host may that is closing, or has itself lost a connection.
+func TestEveryReasonOfTheHostIsTold(t *testing.T) {
+	a, b := start(t, "a", Config{}), open(t, "b", Config{})
+	b.is.Admit = func(Purpose, Greeting) error { return fmt.Errorf("ask the leader: %w", net.ErrClosed) }
+	b.serve(t)
+	fails(t, a, b.Address(), "refused by peer: ask the leader: use of closed network connection")
+}
+
 func TestAnUnknownPurposeIsRefused(t *testing.T) {
 	a, b := start(t, "a", Config{}), start(t, "b", Config{})
 	_, _, err := a.Dial(t.Context(), b.Address(), Raft)
