@@ -4,36 +4,49 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"time"
 )
 
-// maxQuestion bounds a question and its answer, in bytes.
-const maxQuestion = 64 << 10
+// maxMessage bounds a question and its answer as they travel, in bytes.
+const maxMessage = 64 << 10
+
+var errTooLong = errors.New("message is too long")
 
 // Ask puts a question to the node at an address and decodes its answer: both are JSON. It returns who
-// answered. An error that the other side gives as its answer is a *Refused.
+// answered. An error that the other side gives as its answer is a *Refused. The context bounds how long
+// the other side may think.
 func (n *Network) Ask(ctx context.Context, address string, question, answer any) (Greeting, error) {
-	c, g, err := n.Dial(ctx, address, Ask)
+	c, who, err := n.Dial(ctx, address, Ask)
 	if err != nil {
 		return Greeting{}, err
 	}
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
+	m, err := exchange(c, question)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return who, fmt.Errorf("ask %s: %w: %w", address, ctx.Err(), err)
+	case err != nil:
+		return who, fmt.Errorf("ask %s: %w", address, err)
+	case m.Error != "":
+		return who, &Refused{m.Error}
+	}
+	if err := json.Unmarshal(m.Body, answer); err != nil {
+		return who, fmt.Errorf("ask %s: decode answer: %w", address, err)
+	}
+	return who, nil
+}
+
+func exchange(c net.Conn, question any) (message, error) {
 	if err := writeMessage(c, message{Body: encode(question)}); err != nil {
-		return g, fmt.Errorf("ask %s: %w", address, err)
+		return message{}, err
 	}
-	m, err := readMessage(c)
-	if err != nil {
-		return g, fmt.Errorf("ask %s: %w", address, err)
-	}
-	if m.Error != "" {
-		return g, &Refused{m.Error}
-	}
-	return g, json.Unmarshal(m.Body, answer)
+	return readMessage(c)
 }
 
 // Answer reads the question of a connection whose purpose is Ask, answers it, and closes it.
@@ -50,7 +63,11 @@ func Answer(c net.Conn, patience time.Duration, answer func(question json.RawMes
 		m = message{Error: err.Error()}
 	}
 	c.SetWriteDeadline(time.Now().Add(patience))
-	_ = writeMessage(c, m) // who does not read it asks again
+	err = writeMessage(c, m)
+	if errors.Is(err, errTooLong) {
+		err = writeMessage(c, message{Error: shorten(err.Error(), maxReason)})
+	}
+	_ = err // who does not read it asks again
 }
 
 type message struct {
@@ -68,6 +85,9 @@ func encode(v any) json.RawMessage {
 
 func writeMessage(w io.Writer, m message) error {
 	text := encode(m)
+	if len(text) > maxMessage {
+		return fmt.Errorf("%w: %d bytes, at most %d", errTooLong, len(text), maxMessage)
+	}
 	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
 	return err
 }
@@ -78,8 +98,8 @@ func readMessage(r io.Reader) (message, error) {
 		return message{}, err
 	}
 	n := binary.BigEndian.Uint32(size[:])
-	if n > maxQuestion {
-		return message{}, fmt.Errorf("message of %d bytes", n)
+	if n > maxMessage {
+		return message{}, fmt.Errorf("%w: %d bytes, at most %d", errTooLong, n, maxMessage)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {

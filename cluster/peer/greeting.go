@@ -3,9 +3,9 @@ package peer
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Purpose is what a connection between two nodes is for.
@@ -33,6 +33,14 @@ const (
 	welcome     = 'y'
 	refusal     = 'n'
 	maxGreeting = 4 << 10
+	// maxReason bounds a refusal, in bytes: however it is escaped, it fits where a greeting does.
+	maxReason = maxGreeting / 8
+)
+
+// With these bytes TLS would begin.
+const (
+	tlsHandshake = 0x16
+	tlsAlert     = 0x15
 )
 
 func writeHello(w io.Writer, p Purpose, g Greeting) error {
@@ -44,8 +52,12 @@ func readHello(r io.Reader) (Purpose, Greeting, error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, Greeting{}, fmt.Errorf("read hello: %w", err)
 	}
-	if string(head[:len(magic)]) != magic {
-		return 0, Greeting{}, errors.New("not a peer: it speaks another protocol")
+	switch {
+	case string(head[:len(magic)]) == magic:
+	case head[0] == tlsHandshake:
+		return 0, Greeting{}, errTLS
+	default:
+		return 0, Greeting{}, errProtocol
 	}
 	if v := head[len(magic)]; v != version {
 		return 0, Greeting{}, fmt.Errorf("peer speaks version %d of the protocol, this node version %d", v, version)
@@ -59,6 +71,9 @@ func writeText(w io.Writer, head []byte, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode greeting: %w", err)
 	}
+	if len(text) > maxGreeting {
+		return fmt.Errorf("greeting of %d bytes: at most %d", len(text), maxGreeting)
+	}
 	head = binary.BigEndian.AppendUint16(head, uint16(len(text)))
 	_, err = w.Write(append(head, text...))
 	return err
@@ -71,13 +86,16 @@ func readText(r io.Reader, v any) error {
 	}
 	n := binary.BigEndian.Uint16(size[:])
 	if n > maxGreeting {
-		return fmt.Errorf("greeting of %d bytes", n)
+		return fmt.Errorf("greeting of %d bytes: at most %d", n, maxGreeting)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
 		return fmt.Errorf("read greeting: %w", err)
 	}
-	return json.Unmarshal(text, v)
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("decode greeting: %w", err)
+	}
+	return nil
 }
 
 func readGreeting(r io.Reader) (Greeting, error) {
@@ -94,7 +112,15 @@ func (r *Refused) Error() string { return "refused by peer: " + r.Reason }
 func writeWelcome(w io.Writer, g Greeting) error { return writeText(w, []byte{welcome}, g) }
 
 func writeRefusal(w io.Writer, reason string) error {
-	return writeText(w, []byte{refusal}, Refused{reason})
+	return writeText(w, []byte{refusal}, Refused{shorten(reason, maxReason)})
+}
+
+// shorten cuts a text to a number of bytes, between characters.
+func shorten(text string, limit int) string {
+	if len(text) > limit {
+		text = text[:limit]
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 func readAnswer(r io.Reader) (Greeting, error) {
@@ -102,8 +128,14 @@ func readAnswer(r io.Reader) (Greeting, error) {
 	if _, err := io.ReadFull(r, verdict[:]); err != nil {
 		return Greeting{}, fmt.Errorf("read answer to hello: %w", err)
 	}
-	if verdict[0] == welcome {
+	switch verdict[0] {
+	case welcome:
 		return readGreeting(r)
+	case refusal:
+	case tlsAlert, tlsHandshake:
+		return Greeting{}, errTLS
+	default:
+		return Greeting{}, errProtocol
 	}
 	why := &Refused{}
 	if err := readText(r, why); err != nil {

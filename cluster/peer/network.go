@@ -2,38 +2,77 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
+)
+
+const (
+	defaultConns      = 256
+	defaultHandshakes = 64
+	// handshakeTimeout bounds each of the two steps before a connection can be used: to connect, and to
+	// introduce oneself.
+	handshakeTimeout = 5 * time.Second
 )
 
 // Config is how a Network is opened.
 type Config struct {
 	Listen    string // host:port
 	Advertise string // host:port under which the others reach this node; empty: where it listens
-	Logger    *slog.Logger
+	// Security is how peers are told from strangers.
+	Security Security
+	// MaxConns is how many connections to and from peers there may be; 0: 256. Beyond it peers are
+	// refused, and Dial fails.
+	MaxConns int
+	// MaxHandshakes is how many accepted connections may not have introduced themselves yet; 0: 64. One
+	// address beyond loopback may have a quarter of them. Beyond it they are closed at once.
+	MaxHandshakes int
+	Logger        *slog.Logger // nil: nothing is logged
 }
 
-const handshakeTimeout = 5 * time.Second
+func (cfg Config) complete() (Config, error) {
+	if cfg.MaxConns < 0 || cfg.MaxHandshakes < 0 {
+		return cfg, fmt.Errorf("limits on connections between peers must not be negative")
+	}
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = defaultConns
+	}
+	if cfg.MaxHandshakes == 0 {
+		cfg.MaxHandshakes = defaultHandshakes
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return cfg, nil
+}
 
 // Network is a node's end of its connections to its peers. Its methods may be called from many
 // goroutines at once.
 type Network struct {
-	cfg      Config
-	listener net.Listener
-	dialer   net.Dialer
+	cfg        Config
+	listener   net.Listener
+	source     netip.Addr  // where Dial connects from; zero: the system chooses
+	secure     credentials // nil: plain
+	complaints *complaints
+	patience   time.Duration // how long a handshake may take
+	host       Host
 
-	host  Host
-	work  sync.WaitGroup
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	ended bool
+	ctx    context.Context // ends with the Network
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu             sync.Mutex // guards what follows
+	ended          bool
+	conns          map[*connection]struct{}
+	established    int // connections of peers, and dials
+	handshakes     int // accepted connections in their handshake
+	handshakesFrom map[netip.Addr]int
 }
 
-// Host is what a node tells its Network.
+// Host is what a node tells its Network. Its functions may be called from many goroutines at once.
 type Host struct {
 	Introduce func() Greeting               // who this node is
 	Admit     func(Purpose, Greeting) error // whether a peer is welcome; an error is the reason told to it
@@ -42,20 +81,47 @@ type Host struct {
 	Handle map[Purpose]func(net.Conn, Greeting)
 }
 
-// Listen binds the port. Nothing is accepted before Serve.
+// Listen checks the security and binds the port. Nothing is accepted before Serve. The caller owns the
+// Network and calls Close.
 func Listen(cfg Config) (*Network, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	secure, err := cfg.Security.open(cfg.Listen, cfg.Advertise, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for peers: %w", err)
 	}
+	if bound := l.Addr().String(); secure == nil && !cfg.Security.Plain && !onLoopback(bound) {
+		l.Close()
+		return nil, beyondLoopback(bound)
+	}
 	if cfg.Advertise == "" {
-		cfg.Advertise = l.Addr().String()
+		cfg.Advertise = boundTo(cfg.Listen, l)
 	}
-	n := &Network{cfg: cfg, listener: l, conns: make(map[net.Conn]struct{})}
-	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsUnspecified() {
-		n.dialer.LocalAddr = &net.TCPAddr{IP: a.IP, Zone: a.Zone}
+	return newNetwork(cfg, secure, l), nil
+}
+
+// boundTo is an address to listen at with the port that was found for it.
+func boundTo(listen string, l net.Listener) string {
+	host, _, _ := net.SplitHostPort(listen)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return net.JoinHostPort(host, port)
+}
+
+func newNetwork(cfg Config, secure credentials, l net.Listener) *Network {
+	n := &Network{
+		cfg: cfg, listener: l, source: addressOf(l.Addr()), secure: secure,
+		complaints: newComplaints(cfg.Logger), patience: handshakeTimeout,
+		conns:          make(map[*connection]struct{}),
+		handshakesFrom: make(map[netip.Addr]int),
 	}
-	return n, nil
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	return n
 }
 
 // Address is where the others reach this node.
@@ -65,115 +131,30 @@ func (n *Network) Address() string { return n.cfg.Advertise }
 func (n *Network) Serve(h Host) {
 	n.host = h
 	n.work.Go(n.accept)
-}
-
-func (n *Network) accept() {
-	for {
-		c, err := n.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		if !n.keep(c) {
-			c.Close()
-			return
-		}
-		n.work.Go(func() { n.receive(&tracked{Conn: c, network: n}) })
+	if f, ok := n.secure.(*files); ok {
+		n.work.Go(func() { f.watch(n.ctx) })
 	}
 }
 
-func (n *Network) receive(c net.Conn) {
-	c.SetDeadline(time.Now().Add(handshakeTimeout))
-	purpose, greeting, err := readHello(c)
-	if err != nil {
-		c.Close()
-		return
-	}
-	handle, known := n.host.Handle[purpose]
-	switch {
-	case !known:
-		err = fmt.Errorf("unknown purpose %q", purpose)
-	default:
-		err = n.host.Admit(purpose, greeting)
-	}
-	if err != nil {
-		_ = writeRefusal(c, err.Error()) // it is closed either way
-		c.Close()
-		return
-	}
-	if err := writeWelcome(c, n.host.Introduce()); err != nil {
-		c.Close()
-		return
-	}
-	c.SetDeadline(time.Time{})
-	handle(c, greeting)
-}
-
-// Dial opens a connection for a purpose, and returns who answered. A *Refused says that the other side
-// does not want it.
-func (n *Network) Dial(ctx context.Context, address string, p Purpose) (net.Conn, Greeting, error) {
-	c, err := n.dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, Greeting{}, err
-	}
-	if !n.keep(c) {
-		c.Close()
-		return nil, Greeting{}, net.ErrClosed
-	}
-	t := &tracked{Conn: c, network: n}
-	deadline := time.Now().Add(handshakeTimeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	t.SetDeadline(deadline)
-	if err := writeHello(t, p, n.host.Introduce()); err != nil {
-		t.Close()
-		return nil, Greeting{}, fmt.Errorf("write hello: %w", err)
-	}
-	g, err := readAnswer(t)
-	if err != nil {
-		t.Close()
-		return nil, Greeting{}, err
-	}
-	t.SetDeadline(time.Time{})
-	return t, g, nil
-}
-
-// Close closes the port and every connection, and waits for the handlers.
+// Close closes the port and every connection, ends dials, and waits for them and for the handlers. It
+// may be called again.
 func (n *Network) Close() error {
 	n.mu.Lock()
+	first := !n.ended
 	n.ended = true
+	open := make([]*connection, 0, len(n.conns))
 	for c := range n.conns {
-		c.Close()
+		open = append(open, c)
 	}
 	n.mu.Unlock()
-	err := n.listener.Close()
+	var err error
+	if first {
+		n.cancel()
+		err = n.listener.Close()
+	}
+	for _, c := range open {
+		_ = c.Close()
+	}
 	n.work.Wait()
 	return err
-}
-
-func (n *Network) keep(c net.Conn) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ended {
-		return false
-	}
-	n.conns[c] = struct{}{}
-	return true
-}
-
-// tracked is a connection that its Network closes at the latest.
-type tracked struct {
-	net.Conn
-	network *Network
-}
-
-func (t *tracked) Close() error {
-	t.network.mu.Lock()
-	delete(t.network.conns, t.Conn)
-	t.network.mu.Unlock()
-	return t.Conn.Close()
 }
