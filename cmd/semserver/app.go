@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -52,7 +53,8 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 
 	s := cfg.serverConfig(server.NewMetrics(registry), log)
 	s.Report = a.engine.report
-	s.Members = members{node}
+	m := members{node: node, snapshots: filepath.Join(cfg.Engine.DataDir, "snapshots"), clients: cfg.Addresses.Listen}
+	s.Members, s.Care = m, m
 	a.clients = server.New(node, s)
 	for _, l := range a.listeners.clients() {
 		a.serve(a.clients.Serve, l)

@@ -35,22 +35,6 @@ func (e *engine) report() []server.Section {
 	return []server.Section{{Name: "Raft", Fields: fields}}
 }
 
-// members is the cluster as SEM.NODE shows it.
-type members struct{ *cluster.Node }
-
-// List implements server.Members.
-func (m members) List() ([]server.Member, error) {
-	all, err := m.Members()
-	if err != nil {
-		return nil, err
-	}
-	listed := make([]server.Member, len(all))
-	for i, one := range all {
-		listed[i] = server.Member(one)
-	}
-	return listed, nil
-}
-
 func (f flags) limits() semaphore.Limits {
 	return semaphore.Limits{
 		DefaultLease:  f.Limits.DefaultLease,
