@@ -38,11 +38,11 @@ type Member struct {
 	ID            string // made with the data directory
 	Label         string // chosen by the operator; may be empty
 	Address       string // where its peers reach it, host:port; empty: it has none
-	ClientAddress string // where clients reach it, host:port; empty: it is not known
 	Role          string // one of the roles
 	Voter         bool
-	Self          bool  // the node that answers
-	Applied       int64 // the last entry of the log that it has applied; -1: it is not known
+	Self          bool   // the node that answers
+	ClientAddress string // where clients reach it, host:port; empty: it is not known
+	Applied       int64  // the last entry of the log that it has applied; -1: it is not known
 }
 
 // Topology is the cluster as one node knows it at a moment.
