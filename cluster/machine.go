@@ -39,6 +39,7 @@ type machine struct {
 
 	published atomic.Pointer[view]
 	logged    atomic.Int64 // bytes of entries applied since the last snapshot was begun
+	entries   atomic.Int64 // and their number
 }
 
 // view is what the rest of the node may know of the state machine.
@@ -83,6 +84,7 @@ func (m *machine) apply(data []byte, term uint64) verdict {
 	}
 	now := m.clock.Monotonic()
 	m.logged.Add(int64(len(data)))
+	m.entries.Add(1)
 	switch {
 	case out.Void:
 		m.metrics.voids.Inc()
@@ -215,6 +217,7 @@ func (m *machine) publish() {
 // Snapshot implements raft.FSM. It returns at once; writing runs beside Apply.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.logged.Store(0)
+	m.entries.Store(0)
 	return snapshot{m.state.Snapshot(), m.metrics}, nil
 }
 

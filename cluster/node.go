@@ -26,8 +26,8 @@ const (
 	// commitTimeout is how soon an idle leader tells its followers what has been committed last.
 	commitTimeout = 25 * time.Millisecond
 	// maxAppendEntries is how many entries go to a follower at once.
-	maxAppendEntries = 64
-	// trailingEntries are kept behind a snapshot, for followers that are a little behind.
+	maxAppendEntries = 32
+	// trailingEntries are kept behind a snapshot at the least; see trail.
 	trailingEntries = 512
 	// drainTimeout is how long Close waits for what is in flight.
 	drainTimeout = 2 * time.Second
