@@ -10,8 +10,9 @@ type Members interface {
 }
 
 // Care changes the cluster and looks after it. Any node carries it out: it is the engine that finds
-// the leader. Calls come from many goroutines at once; each returns in seconds, when it is done or
-// certainly cannot be, and not later than the engine closes. Errors are told to the operator.
+// the leader. Calls come from many goroutines at once. Each returns in seconds, whatever happens: a
+// server that stops waits for it. Errors are told to the operator; one that is no *semaphore.Error as
+// ERR and its text.
 type Care interface {
 	// Add makes the empty node that waits at a peer address, host:port, a member, and returns its id.
 	Add(address string) (id string, err error)
