@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
@@ -12,6 +11,7 @@ func TestArityFollowsFromUsage(t *testing.T) {
 		"sem.create": -3, "sem.acquire": -2, "sem.release": -3, "sem.cancel": 3, "sem.check": 4, "sem.info": 2, "sem.scan": -2,
 		"sem.help": 1, "ping": -1, "auth": -2, "hello": -1, "select": 2, "subscribe": -2, "unsubscribe": -1, "quit": 1, "command": -1,
 		"client|id": 2, "client|setname": 3, "client|setinfo": 4, "client|kill": -3, "client|tracking": -3, "command|getkeys": -3, "config|get": -3,
+		"sem.node|list": 2, "sem.node|add": 3, "sem.node|remove": 3, "sem.node|transfer": -2, "cluster|slots": 2, "cluster|keyslot": 3, "asking": 1,
 	} {
 		cmd, _ := table.named([]byte(name))
 		if cmd == nil || cmd.arity != want {
@@ -50,22 +50,4 @@ func TestHelpHasALineForEachCommand(t *testing.T) {
 			t.Errorf("SEM.HELP lacks %q", want)
 		}
 	}
-}
-
-// trio is a cluster that cannot write snapshots.
-type trio struct{}
-
-func (trio) List() ([]Member, error) {
-	return []Member{{ID: "x1", Label: "a", Address: "10.0.0.1:7361", Role: "leader", Voter: true, Self: true}, {ID: "x2", Role: "follower"}}, nil
-}
-
-func (trio) Snapshot() error { return errors.New("snapshot: disk\r\nfull") }
-
-func TestNodesAreListed(t *testing.T) {
-	c := start(t, func(c *Config) { c.Members = trio{} }).dial(t)
-	c.send("SEM.NODE LIST").want("*2\r\n" +
-		"*12\r\n$2\r\nid\r\n$2\r\nx1\r\n$5\r\nlabel\r\n$1\r\na\r\n$7\r\naddress\r\n$13\r\n10.0.0.1:7361\r\n$4\r\nrole\r\n$6\r\nleader\r\n$5\r\nvoter\r\n:1\r\n$4\r\nself\r\n:1\r\n" +
-		"*12\r\n$2\r\nid\r\n$2\r\nx2\r\n$5\r\nlabel\r\n$0\r\n\r\n$7\r\naddress\r\n$0\r\n\r\n$4\r\nrole\r\n$8\r\nfollower\r\n$5\r\nvoter\r\n:0\r\n$4\r\nself\r\n:0\r\n")
-	c.send("SEM.NODE SNAPSHOT").want("-ERR snapshot: disk  full\r\n")
-	c.send("SEM.NODE TRANSFER x2").want("-ERR this node has no peers\r\n")
 }

@@ -49,8 +49,12 @@ type Config struct {
 	Logger *slog.Logger
 	// Report, unless nil, adds sections to INFO. It is called for every INFO, from many goroutines.
 	Report func() []Section
-	// Members, unless nil, answers SEM.NODE.
+	// Members, unless nil, is what SEM.NODE and CLUSTER show, and Care what SEM.NODE does.
 	Members Members
+	Care    Care
+	// ClusterCommands shows the nodes to clients as a Redis Cluster of one shard, by CLUSTER. It
+	// needs Members. Clients that ask unprompted whether this is a Redis Cluster are told no without it.
+	ClusterCommands bool
 	// Metrics counts what the server does; nil: counted for INFO alone.
 	Metrics *Metrics
 }
@@ -111,23 +115,4 @@ type Section struct {
 // Field is one line of a Section.
 type Field struct {
 	Name, Value string
-}
-
-// Members knows the nodes of the cluster and takes care of this one. It is called from many
-// goroutines at once.
-type Members interface {
-	// List returns the members of the cluster.
-	List() ([]Member, error)
-	// Snapshot makes this node write a snapshot of its state, and returns when that is done.
-	Snapshot() error
-}
-
-// Member is one node of the cluster, as SEM.NODE LIST shows it.
-type Member struct {
-	ID      string // made with the data directory
-	Label   string // chosen by the operator; may be empty
-	Address string // where its peers reach it
-	Role    string // leader, follower, candidate
-	Voter   bool
-	Self    bool // the node that answers
 }

@@ -127,7 +127,7 @@ func (c *conn) greet() {
 	c.out.bulk("id")
 	c.out.number(int64(c.id))
 	c.out.bulk("mode")
-	c.out.bulk("standalone")
+	c.out.bulk(c.server.mode())
 	c.out.bulk("role")
 	c.out.bulk("master")
 	c.out.bulk("modules")

@@ -25,6 +25,13 @@
 // the output remembers where each grant begins: one of which no byte has been written was never
 // told, and is given back. A client that has closed only its sending half is answered null instead.
 //
+// # Several nodes
+//
+// Every node takes every command, and no client is ever redirected. What SEM.NODE shows and does comes
+// from the engine by two interfaces (members.go). CLUSTER shows the same nodes as a Redis Cluster of
+// one shard (shard.go), so that cluster-aware clients go straight to the leader; it is refused unless
+// asked for, because some clients change their ways as soon as it is answered.
+//
 // # Memory
 //
 // Buffers are borrowed: a connection that is silent or stands in line has none. What one large

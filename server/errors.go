@@ -22,6 +22,7 @@ var (
 	errMaxClients  = refusal("max number of clients reached")
 	errSyntax      = refusal("syntax error")
 	errNoCluster   = refusal("This instance has cluster support disabled")
+	errNoMembers   = refusal("this node has no peers")
 	errDBRange     = refusal("DB index is out of range")
 )
 

@@ -205,7 +205,7 @@ func TestShutdownAnswersEveryWaiter(t *testing.T) {
 	for i := range 20 {
 		waiters = append(waiters, r.dial(t).send(fmt.Sprintf("SEM.ACQUIRE k HOLDER w%d WAIT 60000", i)))
 	}
-	idle := r.dial(t)
+	idle := r.dial(t).send("PING").want("+PONG\r\n") // so it has been accepted
 	r.waits(t, "k", 1, 20)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

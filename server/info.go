@@ -37,7 +37,7 @@ func runInfo(c *conn, args [][]byte) error {
 }
 
 func (s *Server) sections() []Section {
-	sections := []Section{s.aboutServer(), s.aboutClients(), aboutMemory(), aboutPersistence(), s.aboutStats(), aboutReplication(), s.aboutSemaphores()}
+	sections := []Section{s.aboutServer(), s.aboutClients(), aboutMemory(), aboutPersistence(), s.aboutStats(), aboutReplication(), s.aboutCluster(), s.aboutSemaphores()}
 	if s.cfg.Report != nil {
 		sections = append(sections, s.cfg.Report()...)
 	}
@@ -49,7 +49,7 @@ func (s *Server) aboutServer() Section {
 	return Section{"Server", []Field{
 		{"redis_version", redisVersion},
 		{"semserver_version", s.cfg.Version},
-		{"redis_mode", "standalone"},
+		{"redis_mode", s.mode()},
 		{"os", runtime.GOOS},
 		{"arch_bits", strconv.Itoa(strconv.IntSize)},
 		{"go_version", runtime.Version()},
@@ -103,6 +103,18 @@ func aboutPersistence() Section { return Section{"Persistence", []Field{{"loadin
 
 func aboutReplication() Section {
 	return Section{"Replication", []Field{{"role", "master"}, {"connected_slaves", "0"}}}
+}
+
+// mode is what kind of Redis clients are told that this is.
+func (s *Server) mode() string {
+	if s.cfg.ClusterCommands {
+		return "cluster"
+	}
+	return "standalone"
+}
+
+func (s *Server) aboutCluster() Section {
+	return Section{"Cluster", []Field{{"cluster_enabled", strconv.FormatInt(truth(s.cfg.ClusterCommands), 10)}}}
 }
 
 func (s *Server) aboutSemaphores() Section {

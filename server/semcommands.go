@@ -1,11 +1,6 @@
 package server
 
-import (
-	"errors"
-	"strings"
-
-	"github.com/semserver/semserver/semaphore"
-)
+import "strings"
 
 // semaphoreCommands describes the commands that the server exists for.
 func semaphoreCommands() []*command {
@@ -38,13 +33,7 @@ func semaphoreCommands() []*command {
 			summary: "Lists the semaphores."},
 		{name: "sem.delete", usage: "key [FORCE]", flags: flagWrite, keyed: true, parse: parseDelete,
 			summary: "Deletes a semaphore that nobody holds, or any with FORCE."},
-		{name: "sem.node", summary: "Shows the cluster's nodes and takes care of this one.", flags: flagAdmin, subs: []*command{
-			{name: "list", summary: "Lists the nodes.", run: runNodeList},
-			{name: "snapshot", summary: "Writes a snapshot of the state now.", run: runNodeSnapshot},
-			{name: "add", usage: "[address]", summary: "Adds a node.", run: runNoPeers},
-			{name: "remove", usage: "[node]", summary: "Removes a node.", run: runNoPeers},
-			{name: "transfer", usage: "[node]", summary: "Hands leadership over.", run: runNoPeers},
-		}},
+		{name: "sem.node", summary: "Shows the cluster's nodes and takes care of them.", flags: flagAdmin, subs: nodeCommands()},
 		{name: "sem.help", summary: "Lists these commands.", flags: flagFast, run: runHelp},
 	}
 	for _, c := range all {
@@ -75,56 +64,4 @@ func runHelp(c *conn, _ [][]byte) error {
 		c.out.status(l)
 	}
 	return nil
-}
-
-func runNodeList(c *conn, _ [][]byte) error {
-	members := c.server.cfg.Members
-	if members == nil {
-		return runNoPeers(c, nil)
-	}
-	all, err := members.List()
-	if err != nil {
-		c.refuse(asRefusal(err))
-		return nil
-	}
-	c.out.array(len(all))
-	for _, m := range all {
-		c.out.mapping(6)
-		for _, f := range [...]Field{{"id", m.ID}, {"label", m.Label}, {"address", m.Address}, {"role", m.Role}} {
-			c.out.bulk(f.Name)
-			c.out.bulk(f.Value)
-		}
-		c.out.bulk("voter")
-		c.out.number(truth(m.Voter))
-		c.out.bulk("self")
-		c.out.number(truth(m.Self))
-	}
-	return nil
-}
-
-func runNodeSnapshot(c *conn, _ [][]byte) error {
-	members := c.server.cfg.Members
-	if members == nil {
-		return runNoPeers(c, nil)
-	}
-	if err := members.Snapshot(); err != nil {
-		c.refuse(asRefusal(err))
-		return nil
-	}
-	c.out.ok()
-	return nil
-}
-
-func runNoPeers(c *conn, _ [][]byte) error {
-	c.refuse(semaphore.Errorf(semaphore.CodeInvalid, "this node has no peers"))
-	return nil
-}
-
-// asRefusal words an error of an operation that did not change any semaphore.
-func asRefusal(err error) *semaphore.Error {
-	var e *semaphore.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return semaphore.Errorf(semaphore.CodeInvalid, "%v", err)
 }

@@ -28,7 +28,8 @@ func serverCommands() []*command {
 		{name: "role", flags: flagFast, run: runRole, summary: "Returns the role: every node takes every command."},
 		{name: "readonly", flags: flagFast, run: runOK, summary: "Accepted; it makes no difference."},
 		{name: "readwrite", flags: flagFast, run: runOK, summary: "Accepted; it makes no difference."},
-		{name: "cluster", usage: "subcommand [argument…]", run: runCluster, summary: "Refused, as by a Redis that is not a Redis Cluster."},
+		{name: "asking", flags: flagFast, run: runOK, summary: "Accepted; it makes no difference."},
+		{name: "cluster", summary: "Shows the nodes as a Redis Cluster of one shard, with --cluster-commands yes; else refused.", subs: clusterCommands()},
 	}
 	for _, c := range all {
 		c.group = "server"
@@ -38,11 +39,6 @@ func serverCommands() []*command {
 
 func runOK(c *conn, _ [][]byte) error {
 	c.out.ok()
-	return nil
-}
-
-func runCluster(c *conn, _ [][]byte) error {
-	c.refuse(errNoCluster)
 	return nil
 }
 

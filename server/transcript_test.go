@@ -12,7 +12,8 @@ import (
 // TestTranscripts plays the scripts in testdata, each in both versions of the protocol, and compares
 // the replies byte for byte. A line "> words" sends a command, written as an inline command is;
 // "< bytes" is its reply, "2< bytes" and "3< bytes" where the versions differ, with escapes as in Go.
-// Every reply ends with \r\n, which is left out.
+// Every reply ends with \r\n, which is left out. In node.txt,
+// standalone.txt and cluster.txt the server is one of a trio.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -32,7 +33,15 @@ func play(t *testing.T, path, proto string) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	c := start(t, func(c *Config) { c.DefaultCapacity = []CapacityRule{{"auto:*", 2}} }).dial(t)
+	c := start(t, func(c *Config) {
+		c.DefaultCapacity = []CapacityRule{{"auto:*", 2}}
+		switch n := newTrio(); filepath.Base(path) {
+		case "node.txt", "standalone.txt":
+			c.Members, c.Care = n, n
+		case "cluster.txt":
+			c.Members, c.ClusterCommands = n, true
+		}
+	}).dial(t)
 	c.do("HELLO " + proto + " SETNAME me")
 	sent := ""
 	lines := bufio.NewScanner(file)

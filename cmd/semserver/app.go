@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -44,7 +45,9 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	if a.listeners.http != nil {
 		a.serve(a.admin.Serve, a.listeners.http)
 	}
-	node, err := cluster.Open(cfg.nodeConfig(cluster.NewMetrics(registry), log))
+	n := cfg.nodeConfig(cluster.NewMetrics(registry), log)
+	n.ClientAdvertise = cfg.clientAdvertise(a.listeners.tcp)
+	node, err := cluster.Open(n)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine: %w", err), a.close())
 	}
@@ -52,7 +55,8 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 
 	s := cfg.serverConfig(server.NewMetrics(registry), log)
 	s.Report = a.engine.report
-	s.Members = members{node}
+	m := members{node: node, snapshots: filepath.Join(cfg.Engine.DataDir, "snapshots"), clients: n.ClientAdvertise}
+	s.Members, s.Care = m, m
 	a.clients = server.New(node, s)
 	for _, l := range a.listeners.clients() {
 		a.serve(a.clients.Serve, l)
@@ -98,6 +102,7 @@ func (a *app) announce() {
 		"listen", address(a.listeners.tcp),
 		"unix", address(a.listeners.unix),
 		"http", address(a.listeners.http),
+		"peers", a.cfg.Peers.advertise(),
 		"data_dir", a.cfg.Engine.DataDir,
 		"node_id", a.cfg.Engine.NodeID,
 		"version", version(),
@@ -114,6 +119,10 @@ func (a *app) warn() {
 		a.log.Warn("no flag is set by these environment variables", "names", a.cfg.unknown)
 	}
 	need := uint64(a.cfg.Wire.MaxClients) + uint64(a.cfg.Wire.MaxHTTPClients) + spareDescriptors
+	if a.cfg.Peers.clustered() {
+		need += uint64(a.cfg.Peers.MaxPeers)
+		a.warnOfPeers()
+	}
 	if limit := descriptors(); limit > 0 && limit < need {
 		a.log.Warn("the process may open fewer files than --max-clients needs: raise its limit", "limit", limit, "needed", need)
 	}
@@ -125,6 +134,19 @@ func (a *app) warn() {
 		return
 	}
 	a.log.Warn("anybody who reaches this address can use and change every semaphore: set --password-file")
+}
+
+// warnOfPeers names what is allowed among nodes and rarely meant.
+func (a *app) warnOfPeers() {
+	if n := a.cfg.Peers.BootstrapExpect; n > 0 && n%2 == 0 {
+		a.log.Warn("a cluster of an even number of nodes survives no more losses than with one node less", "bootstrap_expect", n)
+	}
+	if names := a.cfg.Peers.exposed(); len(names) > 0 {
+		a.log.Warn("others than the owner can read what nodes authenticate by: restrict it to 0600", "files", names)
+	}
+	if a.cfg.Peers.PlainPeers {
+		a.log.Warn("anybody who reaches the port for nodes can change everything, by --plain-peers", "peer_listen", a.cfg.Peers.listen())
+	}
 }
 
 func loopback(addr net.Addr) bool {

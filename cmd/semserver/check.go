@@ -21,9 +21,12 @@ const maxPassword = 4096
 // password. Of several faults it names the first.
 func (f flags) check() (config, error) {
 	c := config{flags: f}
+	c.Peers.Join = split(c.Peers.Join)
 	err := cmp.Or(
-		c.Addresses.check(),
+		c.checkAddresses(),
 		c.Engine.check(),
+		c.Peers.check(),
+		c.checkDisaster(),
 		c.Limits.check(),
 		c.Wire.check(),
 	)
@@ -36,21 +39,36 @@ func (f flags) check() (config, error) {
 		}
 	}
 	if c.Access.PasswordFile != "" {
-		if c.password, err = readPassword(c.Access.PasswordFile); err != nil {
+		if c.password, err = firstLine(c.Access.PasswordFile, maxPassword); err != nil {
 			return config{}, fmt.Errorf("--password-file: %w", err)
 		}
+	}
+	if c.secret, err = c.Peers.secret(); err != nil {
+		return config{}, err
 	}
 	return c, nil
 }
 
-func (f addressFlags) check() error {
-	if f.Listen == "" && f.Unix == "" {
+func (f flags) checkAddresses() error {
+	if f.Addresses.Listen == "" && f.Addresses.Unix == "" {
 		return errors.New("--listen and --unix are both empty: no client could connect")
 	}
-	if f.Listen != "" && f.Listen == f.HTTP && !freePort(f.Listen) {
-		return fmt.Errorf("--listen and --http are both %s", f.Listen)
+	used := map[string]string{}
+	for _, a := range []struct{ flag, addr string }{
+		{"--listen", f.Addresses.Listen}, {"--http", f.Addresses.HTTP}, {"--peer-listen", f.Peers.listen()},
+	} {
+		if err := checkAddress(a.flag, a.addr); err != nil {
+			return err
+		}
+		if a.addr == "" || freePort(a.addr) {
+			continue
+		}
+		if other, taken := used[a.addr]; taken {
+			return fmt.Errorf("%s and %s are both %s", other, a.flag, a.addr)
+		}
+		used[a.addr] = a.flag
 	}
-	return cmp.Or(checkAddress("--listen", f.Listen), checkAddress("--http", f.HTTP))
+	return nil
 }
 
 // checkAddress accepts host:port, and nothing.
@@ -156,24 +174,24 @@ func within[T int | int64 | time.Duration](flag string, value, low, high T) erro
 	return nil
 }
 
-// readPassword reads the first line of a file.
-func readPassword(path string) (string, error) {
+// firstLine reads the first line of a file, of which there must be one, of at most so many bytes.
+func firstLine(path string, most int) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	line := bufio.NewScanner(io.LimitReader(f, maxPassword+2))
+	line := bufio.NewScanner(io.LimitReader(f, int64(most)+2))
 	line.Scan()
 	if err := line.Err(); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	switch password := line.Text(); {
-	case password == "":
+	switch text := line.Text(); {
+	case text == "":
 		return "", fmt.Errorf("%s: the first line is empty", path)
-	case len(password) > maxPassword:
-		return "", fmt.Errorf("%s: the first line is longer than %d bytes", path, maxPassword)
+	case len(text) > most:
+		return "", fmt.Errorf("%s: the first line is longer than %d bytes", path, most)
 	default:
-		return password, nil
+		return text, nil
 	}
 }

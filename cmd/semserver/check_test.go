@@ -94,6 +94,9 @@ func TestBadConfigurationIsRefusedByName(t *testing.T) {
 
 func TestBadVariableIsRefusedByName(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
+		{"SEMSERVER_JOIN", "a:1,b", `--join: "b" is not host:port`},
+		{"SEMSERVER_JOIN", "a:1 b", `--join: "b" is not host:port`},
+		{"SEMSERVER_PLAIN_PEERS", "maybe", "--plain-peers"},
 		{"SEMSERVER_HOLD", "soon", "--hold: expected duration"},
 		{"SEMSERVER_MAX_CLIENTS", "-1", "--max-clients: -1 is not within"},
 		{"SEMSERVER_DEFAULT_CAPACITY", "a=1 b=x", `--default-capacity: "b=x": the capacity is not a whole number`},

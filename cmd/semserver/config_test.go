@@ -78,7 +78,7 @@ func TestDefaultsAreThoseOfThePackagesThatKeepTheLimits(t *testing.T) {
 	}
 	node, engine := c.nodeConfig(nil, nil), cluster.DefaultConfig()
 	if node.LogStore != engine.LogStore || node.Hold != engine.Hold || node.WaiterGrace != engine.WaiterGrace ||
-		node.SnapshotBytes != engine.SnapshotBytes {
+		node.SnapshotBytes != engine.SnapshotBytes || node.ElectionTimeout != engine.ElectionTimeout || node.PeerListen != "" {
 		t.Errorf("engine: got %+v, want %+v", node, engine)
 	}
 	if c.Addresses != (addressFlags{Listen: "127.0.0.1:7360", HTTP: "127.0.0.1:7362"}) {
@@ -102,6 +102,15 @@ hold: 1s
 waiter-grace: 2s
 snapshot-bytes: 1048576
 shutdown-timeout: 3s
+peer-listen: 127.0.0.1:2
+peer-advertise: localhost:2
+client-advertise: n1.example:1
+bootstrap-expect: 3
+join: [n1.example:2, "n2.example:2,n3.example:2"]
+plain-peers: true
+election-timeout: 150ms
+max-peers: 103
+cluster-commands: yes
 protected-mode: no
 max-waiters: 1
 max-waiters-all: 2
@@ -144,7 +153,7 @@ func TestEverySettingReachesThePackageThatItIsFor(t *testing.T) {
 			Arguments: 33, Command: 10004, Inline: 10003, AnonArgs: 8, AnonBulk: 100, ReadAhead: 101, Subscribing: 102,
 		},
 		MaxOutput: 10001, IdleTimeout: 7 * time.Second, HandshakeTimeout: 8 * time.Second, WriteTimeout: 9 * time.Second,
-		Version: version(),
+		ClusterCommands: true, Version: version(),
 	}
 	rules := s.DefaultCapacity
 	if len(rules) != 2 || rules[0] != (server.CapacityRule{Pattern: "job:*", Capacity: 4}) ||
@@ -159,9 +168,15 @@ func TestEverySettingReachesThePackageThatItIsFor(t *testing.T) {
 	diff(t, "engine", n, cluster.Config{
 		DataDir: "/data", NodeID: "n1", LogStore: "boltdb", Limits: wantServer.Limits,
 		Hold: time.Second, WaiterGrace: 2 * time.Second, SnapshotBytes: 1 << 20,
+		PeerListen: "127.0.0.1:2", PeerAdvertise: "localhost:2", BootstrapExpect: 3,
+		Join:            []string{"n1.example:2", "n2.example:2", "n3.example:2"},
+		ElectionTimeout: 150 * time.Millisecond,
 	})
 	if c.Addresses != (addressFlags{Listen: "127.0.0.1:1", Unix: "/run/s.sock"}) {
 		t.Errorf("addresses: got %+v", c.Addresses)
+	}
+	if got := c.clientAdvertise(nil); got != "n1.example:1" || !c.Peers.PlainPeers || c.Peers.MaxPeers != 103 {
+		t.Errorf("other nodes: got %q, %+v", got, c.Peers)
 	}
 	if c.Log != (logFlags{Format: "json", Level: "debug"}) || c.Engine.ShutdownTimeout != 3*time.Second || c.Wire.MaxHTTPClients != 11 {
 		t.Errorf("log, shutdown and --max-http-clients: got %+v, %v, %d", c.Log, c.Engine.ShutdownTimeout, c.Wire.MaxHTTPClients)

@@ -7,9 +7,12 @@
 //	run.go      the program without its process
 //	flags.go    what can be configured
 //	parse.go    the command line, the environment (env.go), the file (file.go), and their order
-//	check.go    what is refused, before anything is touched (rules.go: of --default-capacity)
+//	check.go    what is refused, before anything is touched (rules.go: of --default-capacity,
+//	            peercheck.go and peersecurity.go: of what is said about other nodes)
+//	peers.go    what a node is told of other nodes, and they of it
 //	listen.go   sockets
 //	engine.go   configuration of the other packages, and what they need of each other
+//	members.go  the nodes, as the engine knows them and clients see them
 //	app.go      opening, running and closing a node
 //
 // A node is opened from the outside in: sockets first, because a taken port should cost nothing; then

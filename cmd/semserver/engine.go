@@ -35,22 +35,6 @@ func (e *engine) report() []server.Section {
 	return []server.Section{{Name: "Raft", Fields: fields}}
 }
 
-// members is the cluster as SEM.NODE shows it.
-type members struct{ *cluster.Node }
-
-// List implements server.Members.
-func (m members) List() ([]server.Member, error) {
-	all, err := m.Members()
-	if err != nil {
-		return nil, err
-	}
-	listed := make([]server.Member, len(all))
-	for i, one := range all {
-		listed[i] = server.Member(one)
-	}
-	return listed, nil
-}
-
 func (f flags) limits() semaphore.Limits {
 	return semaphore.Limits{
 		DefaultLease:  f.Limits.DefaultLease,
@@ -62,22 +46,23 @@ func (f flags) limits() semaphore.Limits {
 }
 
 // nodeConfig is the configuration of the engine.
-func (f flags) nodeConfig(metrics *cluster.Metrics, log *slog.Logger) cluster.Config {
-	c := cluster.DefaultConfig()
-	c.DataDir = f.Engine.DataDir
-	c.NodeID = f.Engine.NodeID
-	c.LogStore = f.Engine.LogStore
-	c.Limits = f.limits()
-	c.Hold = f.Engine.Hold
-	c.WaiterGrace = f.Engine.WaiterGrace
-	c.SnapshotBytes = f.Engine.SnapshotBytes
-	c.Logger = log
-	c.Metrics = metrics
-	c.Fatal = func(err error) {
+func (c config) nodeConfig(metrics *cluster.Metrics, log *slog.Logger) cluster.Config {
+	n := cluster.DefaultConfig()
+	n.DataDir = c.Engine.DataDir
+	n.NodeID = c.Engine.NodeID
+	n.LogStore = c.Engine.LogStore
+	n.Limits = c.limits()
+	n.Hold = c.Engine.Hold
+	n.WaiterGrace = c.Engine.WaiterGrace
+	n.SnapshotBytes = c.Engine.SnapshotBytes
+	c.peering(&n)
+	n.Logger = log
+	n.Metrics = metrics
+	n.Fatal = func(err error) {
 		log.Error("stopped by a failure", "error", oneLine(err))
 		os.Exit(exitFailure)
 	}
-	return c
+	return n
 }
 
 // serverConfig is the configuration of the side that clients see.
@@ -104,6 +89,7 @@ func (c config) serverConfig(metrics *server.Metrics, log *slog.Logger) server.C
 	s.IdleTimeout = c.Wire.IdleTimeout
 	s.HandshakeTimeout = c.Wire.HandshakeTimeout
 	s.WriteTimeout = c.Wire.WriteTimeout
+	s.ClusterCommands = c.Peers.ClusterCommands == "yes"
 	s.Version = version()
 	s.Logger = log
 	s.Metrics = metrics

@@ -21,6 +21,7 @@ type flags struct {
 
 	Addresses addressFlags `embed:"" group:"Addresses"`
 	Engine    engineFlags  `embed:"" group:"Engine"`
+	Peers     peerFlags    `embed:"" group:"Cluster"`
 	Access    accessFlags  `embed:"" group:"Access"`
 	Limits    limitFlags   `embed:"" group:"Limits of semaphores"`
 	Wire      wireFlags    `embed:"" group:"Limits of connections"`
@@ -41,6 +42,25 @@ type engineFlags struct {
 	WaiterGrace     time.Duration `default:"${waiter_grace}" placeholder:"TIME" help:"How long waiters keep their place after their node was lost (default: ${default})."`
 	SnapshotBytes   int64         `default:"${snapshot_bytes}" placeholder:"BYTES" help:"Bytes of log after which a snapshot is taken and the log is cut (default: ${default})."`
 	ShutdownTimeout time.Duration `default:"10s" placeholder:"TIME" help:"How long a graceful stop waits for clients to take their replies (default: ${default})."`
+}
+
+// peerFlags are about the other nodes. Without any of them a node is a cluster of one.
+type peerFlags struct {
+	PeerListen        string        `placeholder:"ADDR" help:"Address for the other nodes, host:port (default: ${peer_listen}, where the node is part of a cluster)."`
+	PeerAdvertise     string        `placeholder:"ADDR" help:"Address under which the other nodes reach this one, host:port (default: --peer-listen). Needed where that names every interface."`
+	ClientAdvertise   string        `placeholder:"ADDR" help:"Address under which clients reach this node, host:port, as the nodes show it (default: --listen; where that names every interface, with the host of --peer-advertise)."`
+	BootstrapExpect   int           `default:"0" placeholder:"N" help:"How many empty nodes form a new cluster when they have found each other by --join (default: ${default}). 0: an empty node waits to be taken into one."`
+	Join              []string      `sep:"none" placeholder:"ADDR,…" help:"Addresses of other nodes, as they advertise them. Repeatable; a name stands for all its addresses and is looked up anew each time. This node's own may be among them."`
+	ClusterSecretFile string        `placeholder:"FILE" help:"File whose first line, of at least 32 characters, is known to the nodes of this cluster alone, who encrypt and authenticate by it."`
+	PeerCert          string        `placeholder:"FILE" help:"Certificate of this node for the others, PEM; with --peer-key and --peer-ca. The three are read again when they change."`
+	PeerKey           string        `placeholder:"FILE" help:"Private key of --peer-cert, PEM."`
+	PeerCA            string        `name:"peer-ca" placeholder:"FILE" help:"Certificates of the authorities whose certificates the other nodes must show, PEM."`
+	PlainPeers        bool          `help:"Speak to nodes beyond loopback without encryption and authentication: whoever reaches the port can do anything."`
+	ElectionTimeout   time.Duration `default:"${election_timeout}" placeholder:"TIME" help:"How long a leader may be silent before another is elected (default: ${default})."`
+	MaxPeers          int           `default:"256" placeholder:"N" help:"Connections from other nodes (default: ${default})."`
+	ClusterCommands   string        `default:"no" enum:"yes,no" placeholder:"yes|no" help:"Show the nodes to clients as a Redis Cluster of one shard, whose master is the leader (default: ${default})."`
+	Restore           string        `placeholder:"FILE" help:"Begin a new cluster of one with the state in this file, which SEM.NODE SNAPSHOT wrote. Needs an empty data directory."`
+	RecoverSingle     bool          `help:"Go on as a cluster of one, when most nodes are lost for ever. What they alone knew is lost too."`
 }
 
 type accessFlags struct {

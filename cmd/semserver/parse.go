@@ -25,6 +25,7 @@ A flag may also be set by the environment (SEMSERVER_MAX_CLIENTS for --max-clien
 type config struct {
 	flags
 	password string
+	secret   []byte   // of the cluster; nil: none
 	unknown  []string // environment variables that look like ours and have no effect
 	page     string   // help or version, to be printed in place of starting
 }
@@ -134,6 +135,9 @@ func variables() kong.Vars {
 		"hold":           short(e.Hold),
 		"waiter_grace":   short(e.WaiterGrace),
 		"snapshot_bytes": strconv.FormatInt(e.SnapshotBytes, 10),
+
+		"peer_listen":      defaultPeerListen,
+		"election_timeout": short(e.ElectionTimeout),
 	}
 }
 
