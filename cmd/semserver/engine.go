@@ -46,7 +46,9 @@ func (m members) List() ([]server.Member, error) {
 	}
 	listed := make([]server.Member, len(all))
 	for i, one := range all {
-		listed[i] = server.Member(one)
+		listed[i] = server.Member{
+			ID: one.ID, Label: one.Label, Address: one.Address, Role: one.Role, Voter: one.Voter, Self: one.Self,
+		}
 	}
 	return listed, nil
 }
