@@ -46,5 +46,4 @@ func (r reading) at(now time.Duration) fsm.Time {
 type leadership struct {
 	term uint64
 	base reading
-	lost []uint64 // incarnations with waiters that came through no living node
 }

@@ -140,11 +140,6 @@ func (f *fleet) wipe(name string) { f.edit(name, func(c *Config) { c.DataDir = f
 // eventually waits for a condition, which says what is still missing.
 func (f *fleet) eventually(missing func() string) {
 	f.t.Helper()
-	eventually(f.t, missing)
-}
-
-func eventually(t *testing.T, missing func() string) {
-	t.Helper()
 	what := ""
 	for deadline := time.Now().Add(fleetPatience); time.Now().Before(deadline); {
 		if what = missing(); what == "" {
@@ -152,7 +147,7 @@ func eventually(t *testing.T, missing func() string) {
 		}
 		time.Sleep(5 * time.Millisecond) // between two looks at something that happens by itself
 	}
-	t.Fatalf("still after %v: %s", fleetPatience, what)
+	f.t.Fatalf("still after %v: %s", fleetPatience, what)
 }
 
 // shape is the membership as a running node sees it: letters of voters, and in brackets of others.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +21,9 @@ type machine struct {
 	clock       Clock
 	queue       *queue
 	waits       *waits
+	guests      *guests
 	metrics     *Metrics
-	opened      func(leadership) // this node's own Open took effect
+	opened      func(l leadership, waiting []uint64) // this node's own Open took effect
 	deposed     func(term uint64)
 	fatal       func(error)
 	progress    func() // something was applied: there may be room in flight, or a deadline moved
@@ -31,8 +33,13 @@ type machine struct {
 	// it. The two are set together: whoever replays a log or installs a snapshot has seen no time pass.
 	last reading
 
+	// telling keeps what the log and what the leader tell apart: a request joins the line before its
+	// wait ends. It is held around the locks of the queue and of the waits.
+	telling sync.Mutex
+
 	published atomic.Pointer[view]
 	logged    atomic.Int64 // bytes of entries applied since the last snapshot was begun
+	entries   atomic.Int64 // and their number
 }
 
 // view is what the rest of the node may know of the state machine.
@@ -77,6 +84,7 @@ func (m *machine) apply(data []byte, term uint64) verdict {
 	}
 	now := m.clock.Monotonic()
 	m.logged.Add(int64(len(data)))
+	m.entries.Add(1)
 	switch {
 	case out.Void:
 		m.metrics.voids.Inc()
@@ -91,7 +99,11 @@ func (m *machine) apply(data []byte, term uint64) verdict {
 	return verdict{void: out.Void}
 }
 
-func (m *machine) wanted(incarnation uint64) bool { return incarnation == m.incarnation }
+func (m *machine) wanted(incarnation uint64) bool {
+	return incarnation == m.incarnation || m.guests.attached(incarnation)
+}
+
+func (m *machine) own(incarnation uint64) bool { return incarnation == m.incarnation }
 
 // open starts this node's leadership, or ends it when the Open is another node's.
 func (m *machine) open(o fsm.Open, before reading, now time.Duration) {
@@ -100,24 +112,54 @@ func (m *machine) open(o fsm.Open, before reading, now time.Duration) {
 		m.deposed(o.Term)
 		return
 	}
-	lost := slices.DeleteFunc(m.state.Waiting(), m.wanted)
-	m.opened(leadership{term: o.Term, base: reading{clock: before.at(now), seen: now}, lost: lost})
+	waiting := slices.DeleteFunc(m.state.Waiting(), m.own)
+	m.opened(leadership{term: o.Term, base: reading{clock: before.at(now), seen: now}}, waiting)
 }
 
-// deliver tells this node's clients what became of their requests. Only here are requests answered:
-// an entry's outcome is what the log says, whatever Raft's future says.
+// deliver tells this node's clients, and the guests, what became of their requests. An entry's outcome is
+// what the log says, whatever Raft's future says.
 func (m *machine) deliver(out fsm.Outcome, now time.Duration) {
+	m.telling.Lock()
+	if slices.ContainsFunc(out.Lost, m.own) {
+		m.waits.drift(true)
+	}
 	for _, s := range out.Sections {
-		f := m.queue.applied(s.First)
-		if f == nil {
-			continue // proposed before this process began
+		if m.own(s.Incarnation) {
+			m.replies(s, now)
 		}
-		m.metrics.commit.Observe((now - f.born).Seconds())
-		m.answer(f, s.Replies)
 	}
 	for _, e := range out.Events {
+		if m.own(e.Ticket.Incarnation) {
+			m.waits.end(e)
+		}
+	}
+	m.telling.Unlock()
+	m.guests.tell(out, m.incarnation)
+}
+
+// replied is told by the leader what became of a section, most often before the log tells.
+func (m *machine) replied(s fsm.Section) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.replies(s, m.clock.Monotonic())
+}
+
+// ended is told by the leader how waits ended.
+func (m *machine) ended(events []fsm.Event) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	for _, e := range events {
 		m.waits.end(e)
 	}
+}
+
+func (m *machine) replies(s fsm.Section, now time.Duration) {
+	f := m.queue.applied(s.First)
+	if f == nil {
+		return // told before, or proposed before this process began
+	}
+	m.metrics.commit.Observe((now - f.born).Seconds())
+	m.answer(f, s.Replies)
 }
 
 func (m *machine) answer(f *flight, replies []semaphore.Reply) {
@@ -131,6 +173,10 @@ func (m *machine) answer(f *flight, replies []semaphore.Reply) {
 			r.settle(answered)
 		case abandoned:
 			m.cleanUp(r, ticket)
+		case internal:
+			if r.again != nil {
+				m.waits.arrive(r.again, ticket, r.replies[0])
+			}
 		}
 		ticket.Number += uint64(n)
 	}
@@ -171,6 +217,7 @@ func (m *machine) publish() {
 // Snapshot implements raft.FSM. It returns at once; writing runs beside Apply.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.logged.Store(0)
+	m.entries.Store(0)
 	return snapshot{m.state.Snapshot(), m.metrics}, nil
 }
 
@@ -184,6 +231,7 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	m.state = state
 	m.last = reading{clock: state.Now(), seen: m.clock.Monotonic()}
 	m.queue.skipped(m.last.seen)
+	m.waits.drift(false)
 	m.publish()
 	return nil
 }

@@ -80,6 +80,18 @@ func (m *membership) begin(r *raft.Raft) {
 	close(m.running)
 }
 
+var errStarting = errors.New("the node is starting")
+
+// runs reports whether Raft is there.
+func (m *membership) runs() bool {
+	select {
+	case <-m.running:
+		return true
+	default:
+		return false
+	}
+}
+
 // run forms or finds the cluster, and then looks after the membership until ctx ends.
 func (m *membership) run(ctx context.Context) {
 	m.began = time.Now()

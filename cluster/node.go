@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/semserver/semserver/cluster/peer"
+	"github.com/semserver/semserver/fsm"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -23,8 +24,8 @@ const (
 	// commitTimeout is how soon an idle leader tells its followers what has been committed last.
 	commitTimeout = 25 * time.Millisecond
 	// maxAppendEntries is how many entries go to a follower at once.
-	maxAppendEntries = 64
-	// trailingEntries are kept behind a snapshot, for followers that are a little behind.
+	maxAppendEntries = 32
+	// trailingEntries are kept behind a snapshot at the least; see trail.
 	trailingEntries = 512
 	// drainTimeout is how long Close waits for what is in flight.
 	drainTimeout = 2 * time.Second
@@ -42,7 +43,10 @@ type Node struct {
 	queue      *queue
 	waits      *waits
 	proposer   *proposer
-	idle       sync.Pool // of *run
+	guests     *guests
+	forward    *forwarder    // nil: a cluster of one that does not listen
+	begun      chan struct{} // closed when all parts are there
+	idle       sync.Pool     // of *run
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -110,20 +114,29 @@ func openDirectory(cfg Config) (identity, *stores, error) {
 
 // assemble connects the parts of a node; nothing runs yet.
 func assemble(cfg Config, id identity, stores *stores) *Node {
-	n := &Node{cfg: cfg, id: newPapers(cfg.DataDir, id), stores: stores}
+	n := &Node{cfg: cfg, id: newPapers(cfg.DataDir, id), stores: stores, begun: make(chan struct{})}
 	n.idle.New = func() any { return emptyRun() }
 	n.queue = newQueue(newIncarnation(), cfg.Limits)
-	n.waits = newWaits(n.submit, cfg.Clock.Monotonic, cfg.WaiterGrace, cfg.Metrics)
+	n.waits = newWaits(n.submit, n.rejoin, cfg.Clock.Monotonic, cfg.WaiterGrace, cfg.Metrics)
+	n.guests = newGuests(cfg.PeerListen == "")
 	n.proposer = &proposer{
-		clock: cfg.Clock, queue: n.queue, grace: cfg.WaiterGrace, enqueue: cfg.Hold,
+		clock: cfg.Clock, queue: n.queue, guests: n.guests, grace: cfg.WaiterGrace, enqueue: cfg.Hold,
 		metrics: cfg.Metrics, log: cfg.Logger, wake: make(chan struct{}, 1),
 	}
 	n.machine = &machine{
-		incarnation: n.queue.incarnation, clock: cfg.Clock, queue: n.queue, waits: n.waits, metrics: cfg.Metrics,
-		opened: n.proposer.opened, deposed: n.proposer.deposed, progress: n.proposer.nudge, fatal: cfg.Fatal,
+		incarnation: n.queue.incarnation, clock: cfg.Clock, queue: n.queue, waits: n.waits, guests: n.guests,
+		metrics: cfg.Metrics, opened: n.proposer.opened, deposed: n.deposed, progress: n.nudge, fatal: cfg.Fatal,
 	}
 	n.proposer.view = n.machine.published.Load
 	n.machine.start()
+	if cfg.PeerListen != "" {
+		n.waits.part = n.part
+		n.forward = &forwarder{
+			self: id.ID, queue: n.queue, replied: n.machine.replied, ended: n.machine.ended,
+			leader: n.leader, parting: n.waits.isParting, dial: n.dialLeader, clock: cfg.Clock, log: cfg.Logger,
+			wake: make(chan struct{}, 1),
+		}
+	}
 	return n
 }
 
@@ -133,9 +146,12 @@ func (n *Node) start() {
 	n.wg.Go(func() { n.proposer.run(ctx) })
 	n.wg.Go(func() { n.sweep(ctx) })
 	n.wg.Go(func() { n.snapshots(ctx) })
-	if n.membership != nil {
+	if n.network != nil {
 		n.wg.Go(func() { n.membership.run(ctx) })
+		n.wg.Go(func() { n.forward.run(ctx) })
+		n.wg.Go(func() { n.lookAfterGuests(ctx) })
 	}
+	close(n.begun)
 	n.cfg.Metrics.watch(n)
 }
 
@@ -163,9 +179,24 @@ func (n *Node) Do(requests []semaphore.Request) []semaphore.Reply {
 func (n *Node) queued(r *run) bool {
 	accepted, room := n.queue.add(r)
 	if room {
-		n.proposer.nudge()
+		n.nudge()
 	}
 	return accepted
+}
+
+// nudge makes whoever takes runs from the queue look again: the forwarder while another node leads.
+func (n *Node) nudge() {
+	if n.forward != nil && n.forward.attached.Load() {
+		n.forward.nudge()
+		return
+	}
+	n.proposer.nudge()
+}
+
+// deposed ends leaderships of earlier terms than this one.
+func (n *Node) deposed(term uint64) {
+	n.proposer.deposed(term)
+	n.guests.dismiss(term)
 }
 
 // GiveBack implements semaphore.Backend.
@@ -176,6 +207,23 @@ func (n *Node) submit(request semaphore.Request) {
 	r := newRun([]semaphore.Request{request}, n.cfg.Clock.Monotonic())
 	r.state.Store(internal)
 	n.queued(r)
+}
+
+// rejoin queues the request of a wait that is adrift.
+func (n *Node) rejoin(w *wait, again fsm.Rejoin) {
+	r := newRun([]semaphore.Request{again}, n.cfg.Clock.Monotonic())
+	r.again = w
+	r.state.Store(internal)
+	n.queued(r)
+}
+
+// part asks for this node's waiters to be given up by it, so that their clients can take their places
+// at another node.
+func (n *Node) part() {
+	if n.proposer.leading() != nil {
+		n.guests.retire(n.queue.incarnation)
+	}
+	n.nudge()
 }
 
 // sweep answers callers who have waited long enough for a decision.
@@ -197,10 +245,10 @@ func (n *Node) Ready() error {
 	if err := n.membership.refusal(); err != nil {
 		return err
 	}
-	if n.proposer.leading() == nil {
-		return semaphore.ErrDown
+	if n.proposer.leading() != nil || n.forward != nil && n.forward.attached.Load() {
+		return nil
 	}
-	return nil
+	return semaphore.ErrDown
 }
 
 // Close stops the node: what is in flight is given a moment to land, then callers are answered and

@@ -36,6 +36,7 @@ type proposer struct {
 	raft    consensus
 	clock   Clock
 	queue   *queue
+	guests  *guests
 	view    func() *view
 	grace   time.Duration
 	enqueue time.Duration // how long Raft may take to accept an entry
@@ -126,10 +127,12 @@ func (p *proposer) open() {
 	})
 }
 
-// opened is told by the state machine that this node's Open took effect.
-func (p *proposer) opened(l leadership) {
-	p.log.Info("leading", "term", l.term, "lost_nodes", len(l.lost))
+// opened is told by the state machine that this node's Open took effect, and through which other lives
+// of nodes there are waiters.
+func (p *proposer) opened(l leadership, waiting []uint64) {
+	p.log.Info("leading", "term", l.term)
 	p.metrics.leaderships.Inc()
+	p.guests.begin(l.term, waiting)
 	p.mu.Lock()
 	p.lead, p.opening = &l, 0
 	p.mu.Unlock()
@@ -139,30 +142,29 @@ func (p *proposer) opened(l leadership) {
 // deposed ends leaderships of earlier terms than this one.
 func (p *proposer) deposed(term uint64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.lead != nil && p.lead.term < term {
 		p.lead = nil
 	}
+	p.mu.Unlock()
 }
 
 // batch proposes one entry, and reports whether it did.
 func (p *proposer) batch(lead *leadership) bool {
 	now := p.clock.Monotonic()
-	f := p.queue.take(lead.term, now, len(lead.lost) > 0 || p.tickDue(lead, now))
+	others, lost := p.guests.waiting()
+	f := p.queue.take(lead.term, now, others > 0 || lost || p.tickDue(lead, now), others)
 	if f == nil {
 		return false
 	}
 	b := fsm.NewBuilder(lead.term)
-	for _, incarnation := range lead.lost {
+	f.guests, f.lost = p.guests.take(lead.term)
+	for _, incarnation := range f.lost {
 		b.Lost(incarnation, p.grace)
 	}
-	lead.lost = nil
-	if len(f.runs) > 0 {
-		b.Grow(f.bytes)
-		b.Section(p.queue.incarnation, f.first, p.queue.limits)
-	}
-	for _, r := range f.runs {
-		b.Add(r.encoded, len(r.requests))
+	b.Grow(len(f.section) + size(f.guests))
+	b.Attach(f.section)
+	for _, s := range f.guests {
+		b.Attach(s.data)
 	}
 	// The stamp is read after the batch is closed: no request in it is younger than its stamp.
 	stamp := lead.base.at(p.clock.Monotonic())
@@ -196,11 +198,12 @@ func (p *proposer) follow(f *flight, future raft.ApplyFuture) {
 	case err == nil, refusedForCertain(err):
 		p.deposed(f.term + 1)
 		p.queue.again(f, p.clock.Monotonic())
+		p.guests.again(f)
 	default:
 		// Leadership was lost or the disk failed: the entry may still be applied. The log will tell.
 		p.log.Warn("outcome of an entry is open", "term", f.term, "requests", len(f.runs), "error", err)
 		p.deposed(f.term + 1)
-		p.queue.unresolved(f)
+		p.queue.unresolved(f, p.clock.Monotonic())
 	}
 	p.nudge()
 }

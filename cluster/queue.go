@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/semserver/semserver/fsm"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -21,15 +23,22 @@ const (
 	// worthHalving is how many queued requests are split over two entries: one is flushed while the
 	// other is applied and its clients send what comes next. All in one would make everybody wait in step.
 	worthHalving = 2 * worthSecond
+	// sectionHeader is about the size of a section without its requests.
+	sectionHeader = 64
 )
 
-// flight is an entry on its way through the log, with the runs whose requests it carries.
+// flight is what travels to the log together: runs of this node, as one section of an entry. Where the
+// node leads, it carries the sections of guests as well.
 type flight struct {
-	term  uint64 // of the leadership that proposed it
-	first uint64 // ticket number of its first request
-	runs  []*run
-	born  time.Duration
-	idle  bool // it no longer counts as in flight: its outcome is unknown until the log tells
+	term    uint64 // of the leadership that proposes it
+	first   uint64 // ticket number of its first request
+	runs    []*run
+	section []byte // their requests, encoded; none without runs
+	guests  []guestSection
+	lost    []uint64 // incarnations that the entry says are lost
+	born    time.Duration
+	idle    bool // it no longer counts as in flight: its outcome is unknown until the log tells
+	missed  bool // a snapshot was installed over it: the log will not tell, though the leader may
 
 	requests, bytes int // of all its runs
 }
@@ -49,7 +58,8 @@ type queue struct {
 	number  uint64 // ticket number used last
 	flying  int
 	closed  bool
-	size    int // requests in runs
+	size    int    // requests in runs
+	term    uint64 // of the latest Open applied: nothing of an earlier term will be any more
 }
 
 func newQueue(incarnation uint64, limits semaphore.Limits) *queue {
@@ -70,11 +80,12 @@ func (q *queue) add(r *run) (accepted, room bool) {
 }
 
 // take puts the oldest runs into a flight, as many as one entry carries. It returns nil when too much
-// is in flight, or when there is nothing to carry and bare is false: a bare entry only moves the clock.
-func (q *queue) take(term uint64, now time.Duration, bare bool) *flight {
+// is in flight, or when there is nothing to carry and bare is false: a bare entry has none of this
+// node's requests. others is how many requests of guests wait to be carried.
+func (q *queue) take(term uint64, now time.Duration, bare bool, others int) *flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.room() || len(q.runs) == 0 && !bare {
+	if !q.roomFor(q.size+others) || len(q.runs) == 0 && !bare || term < q.term {
 		return nil
 	}
 	f := &flight{term: term, first: q.number + 1, born: now}
@@ -96,15 +107,45 @@ func (q *queue) take(term uint64, now time.Duration, bare bool) *flight {
 	f.runs = slices.Clone(q.runs[:taken])
 	q.runs = slices.Delete(q.runs, 0, taken)
 	q.size -= f.requests
+	q.encode(f)
 	q.number += uint64(max(1, f.requests)) // a bare entry needs a key among the flights, too
 	q.flights[f.first] = f
 	q.flying++
 	return f
 }
 
+// encode makes a section of a flight's requests. The runs must not change meanwhile, and do so only
+// under the queue's lock.
+func (q *queue) encode(f *flight) {
+	if len(f.runs) == 0 {
+		return
+	}
+	part := fsm.Part{Incarnation: q.incarnation, First: f.first, Requests: f.requests}
+	f.section = fsm.AppendSection(make([]byte, 0, sectionHeader+f.bytes), part, q.limits, f.bytes)
+	for _, r := range f.runs {
+		f.section = append(f.section, r.encoded...)
+	}
+}
+
 // room reports whether an entry may be taken now.
-func (q *queue) room() bool {
-	return q.flying == 0 || q.flying < maxInFlight && q.size >= worthSecond
+func (q *queue) room() bool { return q.roomFor(q.size) }
+
+func (q *queue) roomFor(waiting int) bool {
+	return q.flying == 0 || q.flying < maxInFlight && waiting >= worthSecond
+}
+
+// outstanding returns what was sent to the leader of a term and is not answered, oldest first.
+func (q *queue) outstanding(term uint64) []*flight {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all []*flight
+	for _, f := range q.flights {
+		if f.term == term && len(f.section) > 0 {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b *flight) int { return cmp.Compare(a.first, b.first) })
+	return all
 }
 
 // applied removes the flight that began with this ticket: its outcome is known. It returns nil for
@@ -134,14 +175,20 @@ func (q *queue) landed(f *flight) {
 	q.remove(f)
 }
 
-// unresolved says that Raft cannot tell what became of the entry. The log will.
-func (q *queue) unresolved(f *flight) {
+// unresolved says that Raft cannot tell what became of the entry. The log will, or has done so.
+func (q *queue) unresolved(f *flight, now time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.flights[f.first] == f && !f.idle {
-		f.idle = true
-		q.flying--
+	if q.flights[f.first] != f || f.idle {
+		return
 	}
+	if f.term < q.term && !f.missed {
+		q.remove(f)
+		q.requeue(f.runs, now)
+		return
+	}
+	f.idle = true
+	q.flying--
 }
 
 // again queues the runs of a flight that was certainly not applied, before all that came later.
@@ -159,32 +206,48 @@ func (q *queue) again(f *flight, now time.Duration) {
 func (q *queue) opened(term uint64, now time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.term = max(q.term, term)
 	var stale []*run
 	for _, f := range q.flights {
-		if f.term < term {
-			q.remove(f)
-			stale = append(stale, f.runs...)
+		if f.term >= term {
+			continue
 		}
+		q.remove(f)
+		if f.missed {
+			abandonAll(f.runs)
+			continue
+		}
+		stale = append(stale, f.runs...)
 	}
 	q.requeue(stale, now)
 }
 
-// skipped gives up what is in flight: a snapshot was installed over entries that may be among them,
-// so what became of them will not be learnt. What the node itself asked for may be asked again.
+// skipped is told that a snapshot was installed over entries that may be among those in flight. The log
+// will not tell what became of them; the leader may still do so. What the node itself asked for may be
+// asked again.
 func (q *queue) skipped(now time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var own []*run
 	for _, f := range q.flights {
-		q.remove(f)
+		f.missed = true
+		if !f.idle {
+			f.idle = true
+			q.flying--
+		}
 		for _, r := range f.runs {
-			r.abandon(unknown)
-			if r.state.Load() == internal {
-				own = append(own, r)
+			if r.state.Load() == internal && r.again == nil {
+				own = append(own, repeated(r, now))
 			}
 		}
 	}
 	q.requeue(own, now)
+}
+
+func abandonAll(runs []*run) {
+	for _, r := range runs {
+		r.abandon(unknown)
+	}
 }
 
 func (q *queue) requeue(runs []*run, now time.Duration) {
@@ -237,6 +300,12 @@ func (q *queue) close() {
 			r.abandon(unknown)
 		}
 	}
+}
+
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
 }
 
 // drained reports whether nothing is queued or in flight.

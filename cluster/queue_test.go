@@ -28,7 +28,7 @@ func runOf(count int, arrived time.Duration) *run {
 	return newRun(requests, arrived)
 }
 
-func take(q *queue) *flight { return q.take(1, 0, false) }
+func take(q *queue) *flight { return q.take(max(1, q.term), 0, false, 0) }
 
 func TestEntryCarriesWholeRunsUpToItsCap(t *testing.T) {
 	const full = semaphore.MaxRun
@@ -89,7 +89,7 @@ func TestLaterOpenQueuesAgainWhatWasNotApplied(t *testing.T) {
 	old := take(q)
 	young := runOf(1, 3)
 	q.add(young)
-	q.unresolved(old)
+	q.unresolved(old, 0)
 	if _, flying := q.lengths(); flying != 0 {
 		t.Errorf("%d entries in flight, want 0: an unresolved one does not count", flying)
 	}
@@ -100,6 +100,25 @@ func TestLaterOpenQueuesAgainWhatWasNotApplied(t *testing.T) {
 	}
 	if q.applied(old.first) != nil {
 		t.Error("the lost entry is still known")
+	}
+}
+
+// The proposer may hear of the loss only when the log has already gone past it.
+func TestFlightOfATermThatIsOverIsQueuedAgain(t *testing.T) {
+	q := queueOf(t, runOf(1, 1))
+	take(q)
+	q.opened(2, 10)
+	late := q.take(1, 0, false, 0)
+	if late != nil {
+		t.Fatalf("taken for a term that is over: %+v", late)
+	}
+	q = queueOf(t, runOf(1, 1))
+	q.term = 1
+	old := take(q)
+	q.term = 2
+	q.unresolved(old, 10)
+	if f := take(q); f == nil || f.runs[0] != old.runs[0] {
+		t.Errorf("taken again: %+v, want the run of the flight that cannot be applied any more", f)
 	}
 }
 
@@ -167,18 +186,33 @@ func TestClosedQueueRefusesAndAnswers(t *testing.T) {
 	}
 }
 
-// Behind an installed snapshot nothing in flight can be told to be lost: it may be part of it.
-func TestFlightUnderAnInstalledSnapshotIsUnknown(t *testing.T) {
+// Behind an installed snapshot nothing in flight can be told to be lost: it may be part of it. The leader
+// may still tell.
+func TestFlightUnderAnInstalledSnapshotIsUnknownUnlessTheLeaderTells(t *testing.T) {
 	r, own := runOf(1, 0), runOf(1, 0)
 	own.state.Store(internal)
 	q := queueOf(t, r, own)
-	take(q)
+	f := take(q)
 	q.skipped(1)
+	if got := r.state.Load(); got != pending {
+		t.Fatalf("got state %d, want the caller to wait for the leader's word", got)
+	}
+	again := take(q)
+	if again == nil || len(again.runs) != 1 || &again.runs[0].requests[0] != &own.requests[0] {
+		t.Fatalf("taken again: %+v, want what the node itself asked for", again)
+	}
+	q.opened(f.term+1, 2)
 	<-r.settled
 	if r.failure != unknown {
 		t.Errorf("told %v, want unknown", r.failure)
 	}
-	if f := take(q); f == nil || len(f.runs) != 1 || f.runs[0] != own {
-		t.Errorf("taken again: %+v, want what the node itself asked for", f)
+}
+
+func TestFlightUnderAnInstalledSnapshotIsAnsweredByTheLeader(t *testing.T) {
+	q := queueOf(t, runOf(1, 0))
+	f := take(q)
+	q.skipped(1)
+	if got := q.applied(f.first); got != f {
+		t.Errorf("got %+v, want the flight to be answered", got)
 	}
 }

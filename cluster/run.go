@@ -20,6 +20,7 @@ type run struct {
 	failure  outcome             // set before state becomes abandoned
 	kept     []semaphore.Request // likewise: what the clean-up has to know
 	proposed bool                // guarded by the queue's lock
+	again    *wait               // whose place in line this run asks for once more; nil: it is an ordinary one
 }
 
 // The states of a run. It leaves pending once: it is answered when its flight has left the queue, and
@@ -37,6 +38,13 @@ func newRun(requests []semaphore.Request, now time.Duration) *run {
 	r := emptyRun()
 	r.begin(requests, now)
 	return r
+}
+
+// repeated is a run of the node's own that asks for the same once more.
+func repeated(r *run, now time.Duration) *run {
+	again := newRun(r.requests, now)
+	again.state.Store(internal)
+	return again
 }
 
 // begin makes the run carry requests, whatever it carried before.
@@ -61,12 +69,15 @@ func (r *run) encode(now time.Duration) {
 
 // waitedFor is the request with that much of its WAIT gone.
 func waitedFor(request semaphore.Request, waited time.Duration) semaphore.Request {
-	a, ok := request.(semaphore.Acquire)
-	if !ok || a.Wait == 0 {
-		return request
+	switch r := request.(type) {
+	case semaphore.Acquire:
+		r.Wait = max(0, r.Wait-waited)
+		return r
+	case fsm.Rejoin:
+		r.Wait = max(time.Millisecond, r.Wait-waited) // whoever waits does so until the log ends it
+		return r
 	}
-	a.Wait = max(0, a.Wait-waited)
-	return a
+	return request
 }
 
 // settle moves the run out of pending and wakes its caller, who may use its slice of requests again.

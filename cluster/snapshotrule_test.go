@@ -83,3 +83,25 @@ func TestNoSnapshotIsTakenForTheNumberOfEntries(t *testing.T) {
 		}
 	})
 }
+
+func TestHalfOfTheLogStaysBehindASnapshot(t *testing.T) {
+	nodeInBubble(t, 64<<20, func(t *testing.T, n *Node) {
+		const entries = 4 * trailingEntries
+		for range entries {
+			n.raft.Apply(fsm.NewBuilder(1).Seal(0, 0), 0)
+		}
+		if err := n.raft.Barrier(0).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		first, err := n.stores.log.FirstIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := n.raft.LastIndex() - first; kept < entries/2-2 || kept > entries/2+2 {
+			t.Errorf("%d entries stay, want about %d", kept, entries/2)
+		}
+	})
+}

@@ -32,9 +32,23 @@ func (n *Node) snapshots(ctx context.Context) {
 	}
 }
 
+// trail sets how much log stays behind the next snapshot: half of what has been written since the last
+// one, so that a node which was away for a moment catches up by entries and needs no snapshot.
+func (n *Node) trail() error {
+	cfg := n.raft.ReloadableConfig()
+	cfg.TrailingLogs = max(trailingEntries, uint64(n.machine.entries.Load())/2)
+	if err := n.raft.ReloadConfig(cfg); err != nil {
+		return fmt.Errorf("set how much log stays: %w", err)
+	}
+	return nil
+}
+
 // Snapshot writes the state to the data directory and cuts the log behind it. It returns when that
 // is done.
 func (n *Node) Snapshot() error {
+	if err := n.trail(); err != nil {
+		return err
+	}
 	err := n.raft.Snapshot().Error()
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return fmt.Errorf("snapshot: %w", err)

@@ -203,8 +203,9 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 		Introduce: n.introduce,
 		Admit:     n.admit,
 		Handle: map[peer.Purpose]func(net.Conn, peer.Greeting){
-			peer.Raft: layer.handle,
-			peer.Ask:  n.membership.receive,
+			peer.Raft:    layer.handle,
+			peer.Forward: n.host,
+			peer.Ask:     n.membership.receive,
 		},
 	})
 	return newTransport(layer, cfg), nil
@@ -228,11 +229,13 @@ func (n *Node) introduce() peer.Greeting {
 // admit decides who may connect. Anybody may ask questions: that is how nodes find each other. All
 // else is for nodes of the same cluster.
 func (n *Node) admit(p peer.Purpose, g peer.Greeting) error {
-	if p == peer.Ask {
+	switch {
+	case p == peer.Ask:
 		return nil
-	}
-	if g.Node == n.id.ID {
+	case g.Node == n.id.ID:
 		return errTwin
+	case p == peer.Forward && !n.membership.runs():
+		return errStarting
 	}
 	return n.id.speak(g.Cluster)
 }

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,38 +18,58 @@ const (
 	uncertainAfter = 900 * time.Millisecond
 )
 
-// wait is one of this node's requests that stands in line.
+// wait is one of this node's requests that stands in line. Its fields are guarded by waits.mu.
 type wait struct {
-	ticket      semaphore.Ticket
-	key, holder string
-	done        chan semaphore.Reply
-	ends        time.Duration // when its WAIT has passed
-	timer       *time.Timer
-	deaf        bool // its client was told an error: a grant is to be given back
+	acquire semaphore.Acquire
+	ticket  semaphore.Ticket // zero while it is adrift
+	done    chan semaphore.Reply
+	ends    time.Duration // when its WAIT has passed
+	timer   *time.Timer
+	deaf    bool // its client was told an error: a grant is to be given back
+	leaving bool // its client has asked to leave
 }
 
-// waits are the requests that came through this node and stand in line, by ticket number. A wait
-// enters when the log says that the request joined a line, and leaves when the log says how that ended.
+// parting says how far this node, whose process ends, has come with handing over its waiters.
+type parting int
+
+const (
+	staying parting = iota
+	leaving         // the leader is asked to write that this life of the node is over
+	left            // the log says so: the places are kept for whoever comes back at another node
+)
+
+// waits are the requests that came through this node and stand in line. A wait enters when the log, or
+// the leader, says that the request joined a line, and leaves when they say how that ended.
+//
+// When the log says that this node was given up for lost, or when a snapshot was installed over what
+// became of them, waits are adrift: the node asks again for each (fsm.Rejoin), and its client notices
+// nothing.
 type waits struct {
-	submit  func(semaphore.Request) // hands a request of the node's own to the queue
-	now     func() time.Duration    // on the monotonic clock
+	submit  func(semaphore.Request)         // hands a request of the node's own to the queue
+	rejoin  func(w *wait, again fsm.Rejoin) // likewise, for a wait that is adrift
+	part    func()                          // asks the leader to give this life of the node up; nil: there are no other nodes
+	now     func() time.Duration            // on the monotonic clock
 	grace   time.Duration
 	metrics *Metrics
 
 	mu     sync.Mutex
-	all    map[uint64]*wait
+	all    map[uint64]*wait // by ticket number
+	adrift map[*wait]struct{}
 	closed bool
+	parts  parting
 	late   map[*time.Timer]struct{} // clean-ups that are due later
 }
 
-func newWaits(submit func(semaphore.Request), now func() time.Duration, grace time.Duration, metrics *Metrics) *waits {
-	return &waits{submit: submit, now: now, grace: grace, metrics: metrics, all: make(map[uint64]*wait), late: make(map[*time.Timer]struct{})}
+func newWaits(submit func(semaphore.Request), rejoin func(*wait, fsm.Rejoin), now func() time.Duration, grace time.Duration, metrics *Metrics) *waits {
+	return &waits{
+		submit: submit, rejoin: rejoin, now: now, grace: grace, metrics: metrics,
+		all: make(map[uint64]*wait), adrift: make(map[*wait]struct{}), late: make(map[*time.Timer]struct{}),
+	}
 }
 
 // join registers a request that stands in line until its WAIT ends.
 func (ws *waits) join(t semaphore.Ticket, a semaphore.Acquire, ends time.Duration) *semaphore.Waiting {
-	w := &wait{ticket: t, key: a.Key, holder: a.Holder, done: make(chan semaphore.Reply, 1), ends: ends}
-	leave := func() { ws.submit(fsm.Leave{Key: w.key, Holder: w.holder, Ticket: t}) }
+	w := &wait{ticket: t, acquire: a, done: make(chan semaphore.Reply, 1), ends: ends}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {
@@ -56,17 +78,65 @@ func (ws *waits) join(t semaphore.Ticket, a semaphore.Acquire, ends time.Duratio
 	}
 	ws.all[t.Number] = w
 	w.timer = time.AfterFunc(ends+leaveAfter-ws.now(), func() {
-		leave()
+		ws.leave(w)
 		ws.giveUpLater(w)
 	})
-	return &semaphore.Waiting{Done: w.done, Leave: leave}
+	return &semaphore.Waiting{Done: w.done, Leave: func() { ws.leave(w) }, Quit: func() { ws.quit(w) }}
+}
+
+// quit ends the wait because this node's process ends. Where there are other nodes, the place is kept
+// for a client that comes back there.
+func (ws *waits) quit(w *wait) {
+	ws.mu.Lock()
+	first := ws.parts == staying && ws.part != nil
+	if first {
+		ws.parts = leaving
+	}
+	kept := ws.parts == leaving
+	ws.mu.Unlock()
+	switch {
+	case first:
+		ws.part()
+	case !kept:
+		ws.leave(w)
+	}
+}
+
+// isParting reports whether the leader is to be asked to give this life of the node up.
+func (ws *waits) isParting() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return ws.parts == leaving
+}
+
+// leave asks for the place to be given up; while the wait is adrift, as soon as it has one.
+func (ws *waits) leave(w *wait) {
+	ws.mu.Lock()
+	w.leaving = true
+	stands := ws.all[w.ticket.Number] == w
+	request := w.departure()
+	ws.mu.Unlock()
+	if stands {
+		ws.submit(request)
+	}
+}
+
+// departure is the request that gives up the place.
+func (w *wait) departure() semaphore.Request {
+	return fsm.Leave{Key: w.acquire.Key, Holder: w.acquire.Holder, Ticket: w.ticket}
+}
+
+// waiting reports whether the wait has not ended. Must be called under the lock.
+func (ws *waits) waiting(w *wait) bool {
+	_, drifts := ws.adrift[w]
+	return drifts || ws.all[w.ticket.Number] == w
 }
 
 // giveUpLater answers the wait as uncertain when the log has not told its end in time.
 func (ws *waits) giveUpLater(w *wait) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.closed || ws.all[w.ticket.Number] != w {
+	if ws.closed || !ws.waiting(w) {
 		return
 	}
 	w.timer = time.AfterFunc(w.ends+uncertainAfter-ws.now(), func() { ws.giveUp(w) })
@@ -75,41 +145,109 @@ func (ws *waits) giveUpLater(w *wait) {
 func (ws *waits) giveUp(w *wait) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.all[w.ticket.Number] != w || w.deaf {
+	if !ws.waiting(w) || w.deaf {
 		return
 	}
 	w.deaf = true
 	ws.metrics.uncertain.Inc()
-	w.done <- semaphore.Reply{Err: semaphore.Uncertain(w.holder)}
+	w.done <- semaphore.Reply{Err: semaphore.Uncertain(w.acquire.Holder)}
 }
 
 // joinDeaf registers a request that joined a line after its client had been told that its outcome is
 // unknown. The client may come back for the place within the grace.
 func (ws *waits) joinDeaf(t semaphore.Ticket, a semaphore.Acquire) {
+	w := &wait{ticket: t, acquire: a, deaf: true}
 	ws.mu.Lock()
-	ws.all[t.Number] = &wait{ticket: t, key: a.Key, holder: a.Holder, deaf: true}
+	ws.all[t.Number] = w
+	request := w.departure()
 	ws.mu.Unlock()
-	ws.later(fsm.Leave{Key: a.Key, Holder: a.Holder, Ticket: t})
+	ws.later(request)
 }
 
-// end delivers the end of a wait, as the log tells it.
+// end delivers the end of a wait, as the log or the leader tells it.
 func (ws *waits) end(e fsm.Event) {
 	ws.mu.Lock()
 	w := ws.all[e.Ticket.Number]
 	delete(ws.all, e.Ticket.Number)
-	if w != nil && w.timer != nil {
+	ws.mu.Unlock()
+	if w != nil {
+		ws.deliver(w, e.Reply)
+	}
+}
+
+// deliver tells a wait that has left the books how it ended.
+func (ws *waits) deliver(w *wait, reply semaphore.Reply) {
+	if w.timer != nil {
 		w.timer.Stop()
 	}
-	ws.mu.Unlock()
-	if w == nil {
-		return
-	}
 	if !w.deaf {
-		w.done <- e.Reply
+		w.done <- reply
 		return
 	}
-	if g, ok := e.Reply.Value.(*semaphore.Grant); ok {
-		ws.later(giveBack(w.key, g))
+	if g, ok := reply.Value.(*semaphore.Grant); ok && !g.Replayed {
+		ws.later(giveBack(w.acquire.Key, g))
+	}
+}
+
+// drift makes every wait ask again, in the order of the places that they had. sure: the places are
+// those that the tickets name; else a snapshot hides what became of them.
+func (ws *waits) drift(sure bool) {
+	ws.mu.Lock()
+	if sure && ws.parts == leaving {
+		ws.parts = left
+		ws.dismiss()
+		ws.mu.Unlock()
+		return
+	}
+	lost := make([]*wait, 0, len(ws.all)+len(ws.adrift))
+	for _, w := range ws.all {
+		lost = append(lost, w)
+	}
+	if !sure { // so it is not known whether those adrift have arrived
+		for w := range ws.adrift {
+			lost = append(lost, w)
+		}
+	}
+	slices.SortFunc(lost, func(a, b *wait) int { return cmp.Compare(a.ticket.Number, b.ticket.Number) })
+	clear(ws.all)
+	var repeats []fsm.Rejoin
+	lost = slices.DeleteFunc(lost, func(w *wait) bool { return w.deaf })
+	for _, w := range lost {
+		again := fsm.Rejoin{Acquire: w.acquire, Old: w.ticket}
+		again.Wait = max(time.Millisecond, w.ends-ws.now())
+		repeats = append(repeats, again)
+		ws.adrift[w] = struct{}{}
+		w.ticket = semaphore.Ticket{}
+	}
+	ws.mu.Unlock()
+	for i, w := range lost {
+		ws.rejoin(w, repeats[i])
+	}
+}
+
+// arrive ends the drifting of a wait: the log or the leader has answered the request that it repeated.
+func (ws *waits) arrive(w *wait, t semaphore.Ticket, reply semaphore.Reply) {
+	ws.mu.Lock()
+	if _, drifts := ws.adrift[w]; !drifts {
+		ws.mu.Unlock()
+		return
+	}
+	delete(ws.adrift, w)
+	_, inLine := reply.Value.(fsm.InLine)
+	if !inLine {
+		ws.mu.Unlock()
+		ws.deliver(w, reply)
+		return
+	}
+	w.ticket = t
+	ws.all[t.Number] = w
+	request, leaving, deaf := w.departure(), w.leaving, w.deaf
+	ws.mu.Unlock()
+	switch {
+	case deaf:
+		ws.later(request)
+	case leaving:
+		ws.submit(request)
 	}
 }
 
@@ -135,7 +273,19 @@ func (ws *waits) close() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.closed = true
+	ws.dismiss()
+	for t := range ws.late {
+		t.Stop()
+	}
+	clear(ws.late)
+}
+
+// dismiss answers every wait ErrShutdown. Must be called under the lock.
+func (ws *waits) dismiss() {
 	for _, w := range ws.all {
+		ws.adrift[w] = struct{}{}
+	}
+	for w := range ws.adrift {
 		if w.timer != nil {
 			w.timer.Stop()
 		}
@@ -144,17 +294,14 @@ func (ws *waits) close() {
 		}
 	}
 	clear(ws.all)
-	for t := range ws.late {
-		t.Stop()
-	}
-	clear(ws.late)
+	clear(ws.adrift)
 }
 
 // length returns how many requests of this node stand in line.
 func (ws *waits) length() int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	return len(ws.all)
+	return len(ws.all) + len(ws.adrift)
 }
 
 func giveBack(key string, g *semaphore.Grant) semaphore.Request {

@@ -29,6 +29,8 @@ func (s submissions) want(t *testing.T, want semaphore.Request) {
 	}
 }
 
+func (s submissions) rejoin(_ *wait, again fsm.Rejoin) { s.submit(again) }
+
 func (s submissions) none(t *testing.T) {
 	t.Helper()
 	select {
@@ -39,7 +41,7 @@ func (s submissions) none(t *testing.T) {
 }
 
 func testWaits(s submissions) *waits {
-	return newWaits(s.submit, SystemClock().Monotonic, time.Second, NewMetrics(prometheus.NewRegistry()))
+	return newWaits(s.submit, s.rejoin, SystemClock().Monotonic, time.Second, NewMetrics(prometheus.NewRegistry()))
 }
 
 var (

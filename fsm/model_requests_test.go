@@ -103,10 +103,11 @@ func (m *model) rejoin(t semaphore.Ticket, s *modelSem, q Rejoin) semaphore.Repl
 	if s == nil {
 		return m.acquire(t, s, q.Acquire)
 	}
-	if w := s.waiter(q.Holder); w != nil && w.ticket != q.Old {
+	known := q.Old.Incarnation != 0
+	if w := s.waiter(q.Holder); known && w != nil && w.ticket != q.Old {
 		return code(semaphore.CodeSuperseded)
 	}
-	if g := s.grant(q.Holder); g != nil && g.ticket == q.Old {
+	if g := s.grant(q.Holder); known && g != nil && g.ticket == q.Old {
 		g.ticket, g.undo = t, 0
 		return semaphore.Reply{Value: m.told(g, t, false)}
 	}

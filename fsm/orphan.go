@@ -56,11 +56,12 @@ func (s *State) rejoin(q *Rejoin) semaphore.Reply {
 	if m == nil {
 		return s.acquire(&q.Acquire)
 	}
-	if w := m.waiter(q.Holder); w != nil && w.due() > s.now && w.ticket != q.Old {
+	known := q.Old != semaphore.Ticket{}
+	if w := m.waiter(q.Holder); known && w != nil && w.due() > s.now && w.ticket != q.Old {
 		return refuse(semaphore.ErrSuperseded)
 	}
 	g := m.live(q.Holder, s.now)
-	if g == nil || g.ticket != q.Old {
+	if g == nil || !known || g.ticket != q.Old {
 		return s.acquire(&q.Acquire)
 	}
 	s.edit(m, g, func(g *grant) { g.ticket, g.undo = s.ticket, 0 })

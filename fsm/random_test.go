@@ -115,7 +115,7 @@ func (g *gambler) note(t semaphore.Ticket, q semaphore.Request, r semaphore.Repl
 	}
 	if (r.Value == InLine{}) {
 		g.places = append(g.places, Leave{a.Key, a.Holder, t})
-		g.repeats = append(g.repeats, Rejoin{a, t})
+		g.repeats = append(g.repeats, Rejoin{a, t}, Rejoin{Acquire: a})
 	}
 }
 

@@ -27,7 +27,7 @@ type GiveBack struct {
 // that came of it; it is told that it was superseded where another request stands in its place.
 type Rejoin struct {
 	semaphore.Acquire
-	Old semaphore.Ticket // of the request that it repeats
+	Old semaphore.Ticket // of the request that it repeats; zero: it is not known
 }
 
 // Semaphore returns the key.

@@ -27,4 +27,9 @@ type Waiting struct {
 	// error when it left, or the grant that came first. It may be called at any time, more than
 	// once, from any goroutine, and does not block.
 	Leave func()
+	// Quit ends the wait because the server stops, not the client: the reply on Done comes at once,
+	// as after Leave or with ErrShutdown, and the engine may keep the place for a while for whoever
+	// comes back, at another server, with the same holder. It may be called as Leave may. Nil: Leave
+	// is all there is.
+	Quit func()
 }

@@ -15,6 +15,7 @@ type fake struct {
 	token     int64
 	calls     [][]semaphore.Request
 	givenBack []string
+	keeps     bool   // the place of a waiter whose server stops
 	before    func() // called before each Do, without the lock
 }
 
@@ -139,7 +140,26 @@ func (f *fake) acquire(s *fakeSem, q semaphore.Acquire) (any, error) {
 	leave := func() { f.leave(s, w) }
 	w.timer = time.AfterFunc(q.Wait, leave)
 	s.line = append(s.line, w)
-	return &semaphore.Waiting{Done: w.done, Leave: leave}, nil
+	line := &semaphore.Waiting{Done: w.done, Leave: leave}
+	if f.keeps {
+		line.Quit = func() { f.quit(w) }
+	}
+	return line, nil
+}
+
+// keepPlaces makes those who join a line from now on keep their place when the server stops.
+func (f *fake) keepPlaces() {
+	f.mu.Lock()
+	f.keeps = true
+	f.mu.Unlock()
+}
+
+// quit answers a waiter and leaves its place as it is.
+func (f *fake) quit(w *fakeWaiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.timer.Stop()
+	w.done <- semaphore.Reply{Err: semaphore.ErrShutdown}
 }
 
 func (f *fake) grant(s *fakeSem, q semaphore.Acquire) *semaphore.Grant {

@@ -224,6 +224,29 @@ func TestShutdownAnswersEveryWaiter(t *testing.T) {
 	}
 }
 
+func TestShutdownKeepsThePlaceOfAWaiter(t *testing.T) {
+	r, _ := full(t)
+	r.fake.keepPlaces()
+	waiter, gone := r.dial(t), r.dial(t)
+	waiter.send("SEM.ACQUIRE k HOLDER stays WAIT 60000")
+	gone.send("SEM.ACQUIRE k HOLDER gone WAIT 60000")
+	r.waits(t, "k", 1, 2)
+	gone.Close()
+	r.waits(t, "k", 1, 1) // a hang-up is no stop: its place goes at once
+
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := r.Shutdown(ctx); err != nil {
+		t.Fatalf("Shutdown: %v", err)
+	}
+
+	waiter.want("-SHUTDOWN the server is stopping; nothing was granted to this request\r\n")
+	waiter.ended()
+	if h, w := r.fake.held("k"); h != 1 || w != 1 {
+		t.Errorf("%d hold and %d wait, want 1 and 1", h, w)
+	}
+}
+
 func TestShutdownCutsWhoDoesNotRead(t *testing.T) {
 	r := start(t, func(c *Config) { c.WriteTimeout = 0; c.MaxOutput = 1 << 10 })
 	c := r.dial(t)

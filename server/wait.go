@@ -45,7 +45,8 @@ func (w *wait) interrupt(instead semaphore.Reply) bool {
 func (c *conn) await(q call, line *semaphore.Waiting, w *wait) error {
 	c.run, c.requests = nil, nil
 	if err := c.flush(); err != nil {
-		c.lost(&q, leave(line), w)
+		line.Leave()
+		c.lost(&q, <-line.Done, w)
 		return err
 	}
 	c.rest()
@@ -83,11 +84,12 @@ func (c *conn) lost(q *call, r semaphore.Reply, w *wait) {
 	c.out.answer(q, r)
 }
 
-// line stands in line until the outcome is certain. Who leaves may find that the grant came first.
+// line stands in line until the outcome is certain. Who leaves may find that the grant came first. A
+// server that stops does not leave for its client, which may come back for its place.
 func (c *conn) line(line *semaphore.Waiting, w *wait, watch *watch) semaphore.Reply {
 	gone := watch.done
 	for {
-		var instead semaphore.Reply
+		instead, end := semaphore.Reply{}, line.Leave
 		select {
 		case r := <-line.Done:
 			return r
@@ -99,18 +101,16 @@ func (c *conn) line(line *semaphore.Waiting, w *wait, watch *watch) semaphore.Re
 		case instead = <-w.unblock:
 		case <-c.server.stop:
 			instead.Err = semaphore.ErrShutdown
+			if line.Quit != nil {
+				end = line.Quit
+			}
 		}
-		if r := leave(line); r.Value != nil || r.Err != nil {
+		end()
+		if r := <-line.Done; r.Value != nil || r.Err != nil {
 			return r
 		}
 		return instead
 	}
-}
-
-// leave makes a request leave the line and returns how that went.
-func leave(line *semaphore.Waiting) semaphore.Reply {
-	line.Leave()
-	return <-line.Done
 }
 
 // watch looks out for a hang-up while a command waits. Until it is stopped, it owns the reader: what

@@ -186,11 +186,31 @@ func (n *naive) takeOver(w *naiveWaiter, r semaphore.Acquire, ticket semaphore.T
 }
 
 func (n *naive) waiting(s *naiveSem, w *naiveWaiter, ticket semaphore.Ticket) *semaphore.Waiting {
-	return &semaphore.Waiting{Done: w.done, Leave: func() {
+	place := func() int { return slices.IndexFunc(s.line, func(w *naiveWaiter) bool { return w.ticket == ticket }) }
+	leave := func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.leave(s, slices.IndexFunc(s.line, func(w *naiveWaiter) bool { return w.ticket == ticket }), time.Now())
-	}}
+		n.leave(s, place(), time.Now())
+	}
+	quit := func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.quit(s, place())
+	}
+	return &semaphore.Waiting{Done: w.done, Leave: leave, Quit: quit}
+}
+
+// quit keeps the place, for a repeat, until the wait ends.
+func (n *naive) quit(s *naiveSem, i int) {
+	if i < 0 {
+		return
+	}
+	w := s.line[i]
+	w.done <- semaphore.Reply{Err: semaphore.ErrShutdown}
+	w.ticket, w.done = semaphore.Ticket{}, make(chan semaphore.Reply, 1)
+	if n.flaw == "who quits is in nobody's way and in nobody's line" {
+		s.line[i].ask.Holder = "nobody"
+	}
 }
 
 func (n *naive) leave(s *naiveSem, i int, now time.Time) semaphore.Number {

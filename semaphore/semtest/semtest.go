@@ -22,7 +22,7 @@ func Run(t *testing.T, open func(t *testing.T) semaphore.Backend) {
 	}
 	for _, group := range [][]testCase{
 		batchCases(), bookCases(), capacityCases(), createCases(), fencingCases(), leaseCases(), limitCases(),
-		lineCases(), orderCases(), loadCases(), repeatCases(), undeliveredCases(),
+		lineCases(), orderCases(), loadCases(), quitCases(), repeatCases(), undeliveredCases(),
 	} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {

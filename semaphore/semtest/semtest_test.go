@@ -39,6 +39,7 @@ func TestFlawsAreFound(t *testing.T) {
 		"RepeatAtOnceTakesOnePermit":            "a repeat takes another permit",
 		"CancelLeavesTheLine":                   "cancel says yes to who does not wait",
 		"GrowServesTheLine":                     "resize wakes nobody",
+		"WhoQuitMayComeBack":                    "who quits is in nobody's way and in nobody's line",
 	} {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
