@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/semserver/semserver/cluster/peer"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -16,9 +17,12 @@ const minElectionTimeout = 100 * time.Millisecond
 // Config is how a node is opened. DefaultConfig fills in everything but DataDir. Without a Logger
 // nothing is logged; without Metrics nobody can read them.
 type Config struct {
-	DataDir  string // made if it does not exist
-	NodeID   string // a label for people; Raft's own id is made at random and kept in DataDir
-	LogStore string // LogStoreWAL or LogStoreBoltDB; fixed once DataDir is in use
+	DataDir string // made if it does not exist
+	NodeID  string // a label for people; Raft's own id is made at random and kept in DataDir
+	// NodeIDGiven: the operator has chosen NodeID. Then no two live nodes of a cluster may have it, and
+	// a new node with it replaces a member that had it and cannot be reached.
+	NodeIDGiven bool
+	LogStore    string // LogStoreWAL or LogStoreBoltDB; fixed once DataDir is in use
 
 	// PeerListen is where the node listens for its peers, host:port; empty: it is a cluster of one, and
 	// does not listen.
@@ -33,8 +37,18 @@ type Config struct {
 	// BootstrapExpect is how many empty nodes form a cluster when they have found each other; 0: this
 	// node only joins one that exists.
 	BootstrapExpect int
+	// PeerSecurity is how nodes know each other, MaxPeers how many connections they have to this one.
+	PeerSecurity peer.Security
+	MaxPeers     int
 	// ElectionTimeout is how long a leader may be silent before another is elected.
 	ElectionTimeout time.Duration
+
+	// Restore is a file of state, as SnapshotFile names it. The node begins a new cluster with it, which
+	// others may join; its data directory must be empty.
+	Restore string
+	// RecoverSingle makes a cluster of this node alone out of what its data directory holds, when the
+	// majority of its cluster is gone for ever. What only the others had is lost.
+	RecoverSingle bool
 
 	Limits semaphore.Limits
 	// Hold is how long a request without WAIT is kept while it cannot be decided.
@@ -58,6 +72,7 @@ func DefaultConfig() Config {
 	return Config{
 		NodeID:          "semserver",
 		LogStore:        LogStoreWAL,
+		MaxPeers:        peer.DefaultMaxConns,
 		ElectionTimeout: 400 * time.Millisecond,
 		Limits:          semaphore.DefaultLimits(),
 		Hold:            5 * time.Second,
@@ -92,6 +107,14 @@ func (c Config) validate() error {
 		return fmt.Errorf("unknown log store %q: %s or %s", c.LogStore, LogStoreWAL, LogStoreBoltDB)
 	case c.PeerListen != "" && c.ElectionTimeout < minElectionTimeout:
 		return fmt.Errorf("election timeout must be at least %v", minElectionTimeout)
+	case c.BootstrapExpect < 0:
+		return fmt.Errorf("bootstrap expect must not be negative")
+	case c.PeerListen == "" && (len(c.Join) > 0 || c.BootstrapExpect > 0):
+		return fmt.Errorf("a node that does not listen for peers cannot join or form a cluster with them")
+	case c.Restore != "" && c.RecoverSingle:
+		return fmt.Errorf("restore needs an empty data directory, and recover single one that is not")
+	case (c.Restore != "" || c.RecoverSingle) && (len(c.Join) > 0 || c.BootstrapExpect > 0):
+		return fmt.Errorf("who restores or recovers begins a new cluster: it cannot join or wait for others")
 	case c.Hold <= 0:
 		return fmt.Errorf("hold must be longer than 0")
 	case c.WaiterGrace <= 0:

@@ -207,7 +207,7 @@ func (c *client) acquire(a semaphore.Acquire, first time.Duration) (o *observed,
 	reply, _ := c.ask(n, a)
 	line, waits := reply.Value.(*semaphore.Waiting)
 	left := false
-	p := &place{key: a.Key, asked: first, stands: c.now()}
+	p := &stand{key: a.Key, asked: first, stands: c.now()}
 	if waits {
 		if left = c.r.IntN(10) == 0; left {
 			line.Leave()

@@ -17,7 +17,7 @@ const rateTrust = 0.01
 type history struct {
 	mu     sync.Mutex
 	grants []*observed
-	places []*place
+	places []*stand
 	faults []string // what contradicts the promises as soon as it is seen
 }
 
@@ -31,8 +31,8 @@ type observed struct {
 	sure        time.Duration // until when it is certainly live: released, or its lease may have ended
 }
 
-// place is a wait that certainly stood in line from one moment on.
-type place struct {
+// stand is a wait that certainly stood in line from one moment on.
+type stand struct {
 	key           string
 	asked, stands time.Duration // when its request was made, when it was known to stand in line
 	token         int64         // of the grant that it ended with; 0: of none
@@ -50,7 +50,7 @@ func (h *history) granted(o *observed) {
 	h.grants = append(h.grants, o)
 }
 
-func (h *history) stood(p *place) {
+func (h *history) stood(p *stand) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.places = append(h.places, p)
@@ -121,7 +121,7 @@ func tokens(grants []*observed) (faults []string) {
 }
 
 // order: who stood in line before another asked is granted before it.
-func order(places []*place) (faults []string) {
+func order(places []*stand) (faults []string) {
 	for _, a := range places {
 		for _, b := range places {
 			if a.key == b.key && a.token > 0 && b.token > 0 && a.stands < b.asked && a.token > b.token {

@@ -77,11 +77,20 @@ func (n *Node) lookAfterGuests(ctx context.Context) {
 	}
 }
 
-func (n *Node) leader() (raft.ServerAddress, raft.ServerID) { return n.raft.LeaderWithID() }
+// leader returns who leads, and where it is reached now.
+func (n *Node) leader() (raft.ServerAddress, raft.ServerID) {
+	address, id := n.raft.LeaderWithID()
+	return raft.ServerAddress(n.membership.roster.locate(string(id), string(address))), id
+}
 
 // dialLeader opens a stream to the leader.
 func (n *Node) dialLeader(ctx context.Context, address string) (net.Conn, peer.Greeting, error) {
-	return n.network.Dial(ctx, address, peer.Forward)
+	c, g, err := n.network.Dial(ctx, address, peer.Forward)
+	if own := n.clusterID(); err == nil && g.Cluster != own {
+		c.Close()
+		return nil, g, fmt.Errorf("a node of cluster %q answers, ours is %q", g.Cluster, own)
+	}
+	return c, g, err
 }
 
 var errNotLeading = errors.New("this node does not lead")

@@ -12,14 +12,28 @@ import (
 	"path/filepath"
 )
 
-// identity is what a data directory says of itself, in node.json. It is written once, before the
-// first entry.
+// identity is what a data directory says of its node, in node.json. What is promised to others is
+// written there before it is promised.
 type identity struct {
 	Format   int    `json:"format"`
 	ID       string `json:"id"` // Raft's server id, made at random
 	LogStore string `json:"log_store"`
-	Formed   bool   `json:"formed"`            // there is a log: if there is none, it was lost
-	Cluster  string `json:"cluster,omitempty"` // the cluster that the log belongs to; empty: none yet, or one without peers
+	Formed   bool   `json:"formed"` // there is a log: if there is none, it was lost
+	// Cluster is the id of the cluster that the node belongs to for ever, once it has anything of Raft's
+	// on disk; before that, of the one that it is reserved for. Empty: none, or one without peers.
+	Cluster string `json:"cluster,omitempty"`
+	// Founder has reserved the node for the cluster that it is forming, or adds it to an existing one.
+	Founder *place `json:"founder,omitempty"`
+	Member  bool   `json:"member,omitempty"`  // the cluster was once known to count this node in
+	Removed bool   `json:"removed,omitempty"` // and does not any more, by an operator's word
+	// Recovering: the directory is being made into a cluster of one.
+	Recovering bool `json:"recovering,omitempty"`
+}
+
+// place is a node and where it is reached.
+type place struct {
+	Node    string `json:"node"`
+	Address string `json:"address"`
 }
 
 const (
@@ -27,12 +41,31 @@ const (
 	formatNow    = 1
 )
 
+// errRemoved is why a node that was removed stops, and does not start again.
+var errRemoved = errors.New("this node was removed from the cluster by SEM.NODE REMOVE; start it on an empty directory to join again")
+
 // loadIdentity reads the directory's identity, or gives it one. The caller holds the directory's lock.
 func loadIdentity(dir, logStore string) (identity, error) {
+	id, err := peekIdentity(dir)
+	switch {
+	case err != nil:
+		return identity{}, err
+	case id.ID == "":
+		return newIdentity(filepath.Join(dir, identityFile), logStore)
+	case id.LogStore != logStore:
+		return identity{}, fmt.Errorf("%s was made with --log-store %s and cannot be opened with %s", dir, id.LogStore, logStore)
+	case id.Removed:
+		return identity{}, fmt.Errorf("%s: %w", dir, errRemoved)
+	}
+	return id, nil
+}
+
+// peekIdentity reads a directory's identity. One that has none yet is no error: its id is empty.
+func peekIdentity(dir string) (identity, error) {
 	path := filepath.Join(dir, identityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return newIdentity(path, logStore)
+		return identity{}, nil
 	}
 	if err != nil {
 		return identity{}, fmt.Errorf("read identity: %w", err)
@@ -46,8 +79,6 @@ func loadIdentity(dir, logStore string) (identity, error) {
 		return identity{}, fmt.Errorf("%s: data format %d; this version reads format %d", path, id.Format, formatNow)
 	case id.ID == "":
 		return identity{}, fmt.Errorf("%s: no id", path)
-	case id.LogStore != logStore:
-		return identity{}, fmt.Errorf("%s was made with --log-store %s and cannot be opened with %s", dir, id.LogStore, logStore)
 	}
 	return id, nil
 }
@@ -66,15 +97,6 @@ func (id identity) save(path string) error {
 		return fmt.Errorf("write identity: %w", err)
 	}
 	return nil
-}
-
-// formed notes in the directory that its log has been begun.
-func (id *identity) formed(dir string) error {
-	if id.Formed {
-		return nil
-	}
-	id.Formed = true
-	return id.save(filepath.Join(dir, identityFile))
 }
 
 // refuseForeign refuses a directory that holds files but no identity: it is somebody else's.

@@ -52,10 +52,23 @@ func (s *sink) Accept(_ string, level hclog.Level, message string, args ...any) 
 			args[i] = fmt.Sprintf(fmt.Sprint(f[0]), f[1:]...)
 		}
 	}
-	if strings.HasPrefix(message, "heartbeat timeout reached") {
-		level = hclog.Info // how every leadership begins
+	if ordinary(message) {
+		level = hclog.Info
 	}
 	s.log.Log(context.Background(), severity(level), message, args...)
+}
+
+// ordinary reports whether Raft warns of what happens in the life of every cluster: how a leadership
+// begins, how a new node waits to be found, how it gets its log.
+func ordinary(message string) bool {
+	for _, prefix := range []string{
+		"heartbeat timeout reached", "no known peers", "failed to get previous log", "appendEntries rejected",
+	} {
+		if strings.HasPrefix(message, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // severity lowers Raft's levels by what an operator has to act on: its Info is the ordinary life of

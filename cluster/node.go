@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -35,19 +33,20 @@ const (
 
 // Node is one member of a cluster. It implements semaphore.Backend.
 type Node struct {
-	cfg      Config
-	id       identity
-	stores   *stores
-	network  *peer.Network // nil: a cluster of one that does not listen
-	raft     *raft.Raft
-	machine  *machine
-	queue    *queue
-	waits    *waits
-	proposer *proposer
-	guests   *guests
-	forward  *forwarder    // nil: a cluster of one that does not listen
-	begun    chan struct{} // closed when all parts are there
-	idle     sync.Pool     // of *run
+	cfg        Config
+	id         *papers
+	stores     *stores
+	network    *peer.Network // nil: a cluster of one that does not listen
+	membership *membership   // likewise
+	raft       *raft.Raft
+	machine    *machine
+	queue      *queue
+	waits      *waits
+	proposer   *proposer
+	guests     *guests
+	forward    *forwarder    // nil: a cluster of one that does not listen
+	begun      chan struct{} // closed when all parts are there
+	idle       sync.Pool     // of *run
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -106,16 +105,7 @@ func openDirectory(cfg Config) (identity, *stores, error) {
 	if err != nil {
 		return identity{}, nil, err
 	}
-	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
-	if err == nil {
-		err = stores.open(cfg.DataDir, cfg.LogStore, cfg.Logger)
-	}
-	if err == nil {
-		err = stores.checkStop(cfg.DataDir)
-	}
-	if err == nil {
-		err = stores.warnOfGap(cfg.DataDir, cfg.Logger)
-	}
+	id, err := stores.load(cfg)
 	if err != nil {
 		return identity{}, nil, errors.Join(err, stores.close())
 	}
@@ -124,7 +114,7 @@ func openDirectory(cfg Config) (identity, *stores, error) {
 
 // assemble connects the parts of a node; nothing runs yet.
 func assemble(cfg Config, id identity, stores *stores) *Node {
-	n := &Node{cfg: cfg, id: id, stores: stores, begun: make(chan struct{})}
+	n := &Node{cfg: cfg, id: newPapers(cfg.DataDir, id), stores: stores, begun: make(chan struct{})}
 	n.idle.New = func() any { return emptyRun() }
 	n.queue = newQueue(newIncarnation(), cfg.Limits)
 	n.waits = newWaits(n.submit, n.rejoin, cfg.Clock.Monotonic, cfg.WaiterGrace, cfg.Metrics)
@@ -150,98 +140,6 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 	return n
 }
 
-// startRaft starts Raft on the stores. A node without peers forms a cluster of one where they are empty.
-func (n *Node) startRaft() error {
-	cfg := n.raftConfig()
-	transport, err := n.connect(cfg)
-	if err != nil {
-		return err
-	}
-	if n.network == nil {
-		if err := n.form(cfg, transport); err != nil {
-			return err
-		}
-	}
-	n.raft, err = raft.NewRaft(cfg, n.machine, n.stores.log, n.stores.stable, n.stores.snapshots, transport)
-	if err != nil {
-		return errors.Join(fmt.Errorf("start raft: %w", err), n.disconnect())
-	}
-	n.proposer.raft = n.raft
-	if n.network == nil {
-		if err := n.member(); err != nil {
-			return errors.Join(err, n.raft.Shutdown().Error())
-		}
-	}
-	return nil
-}
-
-func (n *Node) raftConfig() *raft.Config {
-	patience := soloTimeout
-	if n.cfg.PeerListen != "" {
-		patience = n.cfg.ElectionTimeout
-	}
-	cfg := raft.DefaultConfig()
-	cfg.LocalID = raft.ServerID(n.id.ID)
-	cfg.Logger = raftLogger(n.cfg.Logger)
-	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = patience, patience, patience
-	cfg.CommitTimeout = commitTimeout
-	cfg.MaxAppendEntries = maxAppendEntries
-	cfg.TrailingLogs = trailingEntries
-	cfg.SnapshotThreshold = math.MaxUint64 // see snapshots.go
-	cfg.ShutdownOnRemove = false
-	cfg.NoLegacyTelemetry = true
-	return cfg
-}
-
-// connect opens the node's way to its peers, and returns it as Raft wants it. Without peers nothing
-// listens.
-func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
-	if n.cfg.PeerListen == "" {
-		_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
-		return transport, nil
-	}
-	var err error
-	n.network, err = peer.Listen(peer.Config{Listen: n.cfg.PeerListen, Advertise: n.cfg.PeerAdvertise, Logger: n.cfg.Logger})
-	if err != nil {
-		return nil, err
-	}
-	layer := newStreamLayer(n.network)
-	n.network.Serve(peer.Host{
-		Introduce: n.introduce,
-		Admit:     n.admit,
-		Handle:    map[peer.Purpose]func(net.Conn, peer.Greeting){peer.Raft: layer.handle, peer.Forward: n.host},
-	})
-	return newTransport(layer, cfg), nil
-}
-
-func (n *Node) disconnect() error {
-	if n.network == nil {
-		return nil
-	}
-	return n.network.Close()
-}
-
-func (n *Node) introduce() peer.Greeting {
-	return peer.Greeting{Cluster: n.id.Cluster, Node: n.id.ID, Address: n.network.Address()}
-}
-
-func (n *Node) admit(peer.Purpose, peer.Greeting) error { return nil }
-
-// member makes sure that the cluster whose log this is counts this node in: else it would wait for
-// ever to be asked for its vote.
-func (n *Node) member() error {
-	future := n.raft.GetConfiguration()
-	if err := future.Error(); err != nil {
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	for _, s := range future.Configuration().Servers {
-		if string(s.ID) == n.id.ID {
-			return nil
-		}
-	}
-	return fmt.Errorf("the log in %s belongs to a cluster without this node (%s)", n.cfg.DataDir, n.id.ID)
-}
-
 func (n *Node) start() {
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
@@ -249,6 +147,7 @@ func (n *Node) start() {
 	n.wg.Go(func() { n.sweep(ctx) })
 	n.wg.Go(func() { n.snapshots(ctx) })
 	if n.network != nil {
+		n.wg.Go(func() { n.membership.run(ctx) })
 		n.wg.Go(func() { n.forward.run(ctx) })
 		n.wg.Go(func() { n.lookAfterGuests(ctx) })
 	}
@@ -343,6 +242,9 @@ func (n *Node) sweep(ctx context.Context) {
 
 // Ready returns nil when the node can decide requests, else why not.
 func (n *Node) Ready() error {
+	if err := n.membership.refusal(); err != nil {
+		return err
+	}
 	if n.proposer.leading() != nil || n.forward != nil && n.forward.attached.Load() {
 		return nil
 	}

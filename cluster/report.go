@@ -3,8 +3,6 @@ package cluster
 import (
 	"strconv"
 	"strings"
-
-	"github.com/hashicorp/raft"
 )
 
 // Figure is one line of a report.
@@ -21,6 +19,7 @@ func (n *Node) Report() []Figure {
 		{"raft_leader_id", string(leader)},
 		{"raft_node_id", n.id.ID},
 		{"raft_node_label", n.cfg.NodeID},
+		{"raft_cluster_id", n.id.read().Cluster},
 		{"raft_term", strconv.FormatUint(n.raft.CurrentTerm(), 10)},
 		{"raft_commit_index", strconv.FormatUint(n.raft.CommitIndex(), 10)},
 		{"raft_applied_index", strconv.FormatUint(n.raft.AppliedIndex(), 10)},
@@ -35,6 +34,9 @@ func (n *Node) Report() []Figure {
 	}
 }
 
+// Term returns Raft's term: it grows with every change of leader.
+func (n *Node) Term() uint64 { return n.raft.CurrentTerm() }
+
 // peers returns how many other members the cluster has.
 func (n *Node) peers() int {
 	future := n.raft.GetConfiguration()
@@ -42,33 +44,4 @@ func (n *Node) peers() int {
 		return 0
 	}
 	return max(0, len(future.Configuration().Servers)-1)
-}
-
-// Member is one node of the cluster.
-type Member struct {
-	ID, Label, Address string
-	Role               string // leader, follower or candidate
-	Voter              bool
-	Self               bool // the node that was asked
-}
-
-// Members lists the nodes of the cluster.
-func (n *Node) Members() ([]Member, error) {
-	future := n.raft.GetConfiguration()
-	if err := future.Error(); err != nil {
-		return nil, err
-	}
-	var members []Member
-	for _, s := range future.Configuration().Servers {
-		m := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Role: "follower"}
-		if m.Address == m.ID {
-			m.Address = "" // a node without peers has no address for them
-		}
-		if string(s.ID) == n.id.ID {
-			m.Self = true
-			m.Label, m.Role = n.cfg.NodeID, strings.ToLower(n.raft.State().String())
-		}
-		members = append(members, m)
-	}
-	return members, nil
 }

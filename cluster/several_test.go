@@ -25,6 +25,10 @@ func several(t *testing.T, count int) []*Node {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { n.Close() })
+		err = n.id.change(func(id *identity) error { id.Cluster = "the cluster of the test"; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
 		nodes = append(nodes, n)
 		members.Servers = append(members.Servers, raft.Server{
 			ID: raft.ServerID(n.id.ID), Address: raft.ServerAddress(n.network.Address()),

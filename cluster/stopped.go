@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/hashicorp/raft"
 )
 
 // stoppedFile says where the log ended when the node last stopped in an orderly way. After a crash
@@ -28,7 +25,7 @@ func (s *stores) noteStop(dir string) error {
 }
 
 // checkStop compares the log with what the last orderly stop has noted, and removes the note.
-func (s *stores) checkStop(dir string) error {
+func (s *stores) checkStop(dir string, id identity) error {
 	path := filepath.Join(dir, stoppedFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,6 +41,9 @@ func (s *stores) checkStop(dir string) error {
 	last, err := s.lastIndex()
 	if err != nil {
 		return err
+	}
+	if last < want && id.Cluster != "" {
+		return lost(dir, fmt.Sprintf("it ends at entry %d, but when the node stopped it ended at %d", last, want))
 	}
 	if last < want {
 		return fmt.Errorf("the log in %s ends at entry %d, but when the node stopped it ended at %d: acknowledged state is lost; restore the files, or remove %s to go on without what is lost", dir, last, want, path)
@@ -73,36 +73,4 @@ func (s *stores) ends() (log, snapshot uint64, err error) {
 		snapshot = max(snapshot, meta.Index)
 	}
 	return log, snapshot, nil
-}
-
-// warnOfGap tells of a log that ends before its snapshot. The log of a cluster of one never does, so
-// its last part is missing. There is no telling how much it was; what is left is served.
-func (s *stores) warnOfGap(dir string, log *slog.Logger) error {
-	end, snapshot, err := s.ends()
-	if err != nil {
-		return err
-	}
-	if end < snapshot {
-		log.Error("the log ends before its snapshot: what was acknowledged after the snapshot is lost", "data_dir", dir, "log_ends", end, "snapshot", snapshot)
-	}
-	return nil
-}
-
-// form begins the log of a cluster of one, unless there is one.
-func (n *Node) form(cfg *raft.Config, transport raft.Transport) error {
-	s := n.stores
-	existing, err := raft.HasExistingState(s.log, s.stable, s.snapshots)
-	if err != nil {
-		return fmt.Errorf("look for existing state: %w", err)
-	}
-	if !existing && n.id.Formed {
-		return fmt.Errorf("the log of %s is gone: restore its files, or start on an empty directory", n.cfg.DataDir)
-	}
-	if !existing {
-		members := raft.Configuration{Servers: []raft.Server{{ID: cfg.LocalID, Address: transport.LocalAddr()}}}
-		if err := raft.BootstrapCluster(cfg, s.log, s.stable, s.snapshots, transport, members); err != nil {
-			return fmt.Errorf("form a cluster of one: %w", err)
-		}
-	}
-	return n.id.formed(n.cfg.DataDir)
 }

@@ -24,6 +24,7 @@ const (
 
 const (
 	stableFile    = "raft.db"
+	snapshotsDir  = "snapshots" // as hashicorp/raft names it
 	openTimeout   = time.Second // for the lock of a data directory that another process has open
 	keptSnapshots = 2
 	cachedEntries = 64
@@ -70,7 +71,7 @@ func (s *stores) open(dir, logStore string, log *slog.Logger) error {
 // openSnapshots opens the snapshot store, without what a killed process left half written: Raft would
 // only warn of it, again and again.
 func openSnapshots(dir string, log *slog.Logger) (raft.SnapshotStore, error) {
-	snapshots := filepath.Join(dir, "snapshots")
+	snapshots := filepath.Join(dir, snapshotsDir)
 	entries, err := os.ReadDir(snapshots)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for unfinished snapshots: %w", err)

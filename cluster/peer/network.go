@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	defaultConns      = 256
+	DefaultMaxConns   = 256
 	defaultHandshakes = 64
 	// handshakeTimeout bounds each of the two steps before a connection can be used: to connect, and to
 	// introduce oneself.
@@ -38,7 +38,7 @@ func (cfg Config) complete() (Config, error) {
 		return cfg, fmt.Errorf("limits on connections between peers must not be negative")
 	}
 	if cfg.MaxConns == 0 {
-		cfg.MaxConns = defaultConns
+		cfg.MaxConns = DefaultMaxConns
 	}
 	if cfg.MaxHandshakes == 0 {
 		cfg.MaxHandshakes = defaultHandshakes

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -45,6 +44,9 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	if a.listeners.http != nil {
 		a.serve(a.admin.Serve, a.listeners.http)
 	}
+	if err := cfg.rememberPeers(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open engine: %w", err), a.close())
+	}
 	n := cfg.nodeConfig(cluster.NewMetrics(registry), log)
 	n.ClientAdvertise = cfg.clientAdvertise(a.listeners.tcp)
 	node, err := cluster.Open(n)
@@ -55,8 +57,7 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 
 	s := cfg.serverConfig(server.NewMetrics(registry), log)
 	s.Report = a.engine.report
-	m := members{node: node, snapshots: filepath.Join(cfg.Engine.DataDir, "snapshots"), clients: n.ClientAdvertise}
-	s.Members, s.Care = m, m
+	s.Members, s.Care = members{node}, members{node}
 	a.clients = server.New(node, s)
 	for _, l := range a.listeners.clients() {
 		a.serve(a.clients.Serve, l)
@@ -168,6 +169,9 @@ func (a *app) close() error {
 	if node != nil {
 		// Whoever still waits for a decision then is told that there is none.
 		defer context.AfterFunc(ctx, node.Halt)()
+	}
+	if node != nil {
+		node.HandOver() // first: another node goes on at once, and this one still serves its clients through it
 	}
 	if a.clients != nil {
 		if err := a.clients.Shutdown(ctx); err != nil {

@@ -33,7 +33,8 @@ func (f flags) check() (config, error) {
 	if err != nil {
 		return config{}, err
 	}
-	if c.Engine.NodeID == "" {
+	c.labelled = c.Engine.NodeID != ""
+	if !c.labelled {
 		if c.Engine.NodeID, err = os.Hostname(); err != nil {
 			return config{}, fmt.Errorf("--node-id: the host has no name: %w", err)
 		}

@@ -57,7 +57,7 @@ type peerFlags struct {
 	PeerCA            string        `name:"peer-ca" placeholder:"FILE" help:"Certificates of the authorities whose certificates the other nodes must show, PEM."`
 	PlainPeers        bool          `help:"Speak to nodes beyond loopback without encryption and authentication: whoever reaches the port can do anything."`
 	ElectionTimeout   time.Duration `default:"${election_timeout}" placeholder:"TIME" help:"How long a leader may be silent before another is elected (default: ${default})."`
-	MaxPeers          int           `default:"256" placeholder:"N" help:"Connections from other nodes (default: ${default})."`
+	MaxPeers          int           `default:"${max_peers}" placeholder:"N" help:"Connections from other nodes (default: ${default})."`
 	ClusterCommands   string        `default:"no" enum:"yes,no" placeholder:"yes|no" help:"Show the nodes to clients as a Redis Cluster of one shard, whose master is the leader (default: ${default})."`
 	Restore           string        `placeholder:"FILE" help:"Begin a new cluster of one with the state in this file, which SEM.NODE SNAPSHOT wrote. Needs an empty data directory."`
 	RecoverSingle     bool          `help:"Go on as a cluster of one, when most nodes are lost for ever. What they alone knew is lost too."`

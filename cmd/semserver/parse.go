@@ -26,6 +26,7 @@ type config struct {
 	flags
 	password string
 	secret   []byte   // of the cluster; nil: none
+	labelled bool     // --node-id was given
 	unknown  []string // environment variables that look like ours and have no effect
 	page     string   // help or version, to be printed in place of starting
 }
@@ -138,6 +139,7 @@ func variables() kong.Vars {
 
 		"peer_listen":      defaultPeerListen,
 		"election_timeout": short(e.ElectionTimeout),
+		"max_peers":        strconv.Itoa(e.MaxPeers),
 	}
 }
 

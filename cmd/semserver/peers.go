@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/cluster/peer"
 )
 
 // defaultPeerListen is where a node that is part of a cluster listens for the others.
@@ -30,11 +31,31 @@ func (f peerFlags) advertise() string { return cmp.Or(f.PeerAdvertise, f.listen(
 // peering configures the engine for several nodes.
 func (c config) peering(n *cluster.Config) {
 	n.ElectionTimeout = c.Peers.ElectionTimeout
+	n.NodeIDGiven = c.labelled
+	n.Restore, n.RecoverSingle = c.Peers.Restore, c.Peers.RecoverSingle
 	if !c.Peers.clustered() {
 		return
 	}
 	n.PeerListen, n.PeerAdvertise = c.Peers.listen(), c.Peers.PeerAdvertise
 	n.Join, n.BootstrapExpect = c.Peers.Join, c.Peers.BootstrapExpect
+	n.MaxPeers = c.Peers.MaxPeers
+	n.PeerSecurity = peer.Security{
+		CertFile: c.Peers.PeerCert, KeyFile: c.Peers.PeerKey, CAFile: c.Peers.PeerCA,
+		Secret: c.secret, Plain: c.Peers.PlainPeers,
+	}
+}
+
+// rememberPeers lets a node whose data directory belongs to a cluster of several listen for them,
+// although no flag says so.
+func (c *config) rememberPeers() error {
+	if c.Peers.clustered() || c.Peers.RecoverSingle {
+		return nil
+	}
+	several, err := cluster.HasPeers(c.Engine.DataDir)
+	if several {
+		c.Peers.PeerListen = defaultPeerListen
+	}
+	return err
 }
 
 // clientAdvertise is where clients reach the node, which listens for them by l; nil, and empty: it does

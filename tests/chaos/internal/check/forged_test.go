@@ -32,6 +32,8 @@ func forgeries() []forgery {
 		{"a moved slot", "acknowledged grants", []history.Op{at(0, 10, inTwo(get("a", 1, 0))), at(20, 30, inTwo(again("a", 1, 1, second*19/10)))}, true},
 		{"a lease cut short", "acknowledged grants", []history.Op{at(0, 10, get("a", 1, 0)), at(20, 30, again("a", 1, 0, second))}, true},
 		{"a lease made longer", "acknowledged grants", []history.Op{at(0, 10, get("a", 1, 0)), at(20, 30, again("a", 1, 0, 3*second))}, true},
+		{"a lease shorter than asked", "leases", []history.Op{at(0, 10, shorter(get("a", 1, 0)))}, true},
+		{"a renewal shorter than asked", "leases", []history.Op{at(0, 10, get("a", 1, 0)), at(20, 30, shorter(renew("a", 1, second)))}, true},
 		{"early expiry", "acknowledged grants", []history.Op{at(0, 10, get("a", 1, 0)), at(1900, 1910, renew("a", 1, 0))}, false},
 		{"early expiry, told by a successor", "capacity", []history.Op{at(0, 10, get("a", 1, 0)), at(1900, 1910, get("b", 2, 0))}, false},
 		{"revived lease", "releases", []history.Op{at(0, 10, get("a", 1, 0)), at(2500, 2510, check("a", 1, 0)), at(2600, 2610, renew("a", 1, 2*second))}, false},

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/semserver/semserver/tests/chaos/internal/history"
 )
@@ -103,38 +102,4 @@ func (b *book) grantsAfterNull() []Violation {
 		}
 	}
 	return found
-}
-
-// leasesEnd: a lease is over soon after its length has passed.
-func leasesEnd(b *book) []Violation {
-	var found []Violation
-	for _, g := range b.grants {
-		for _, o := range g.about {
-			due := g.due(b, o.Call)
-			if !live(o) || due == never || o.Call <= due {
-				continue
-			}
-			if delay := b.mayDelay(g.told.Call, o.Call); o.Call > due+delay {
-				found = append(found, b.violation("lease ends", fmt.Sprintf("a lease that was to end at %v, or %v later, is live", due, delay), g.told, o))
-			}
-		}
-	}
-	return found
-}
-
-// due is when the lease must have ended if nothing delayed it; never if that is not known.
-func (g *grant) due(b *book, at time.Duration) time.Duration {
-	end := g.told.Return + late(g.told.Result.Grant.Lease)
-	for _, o := range b.ops {
-		if o.Holder != g.holder || o.Kind != history.Renew || o.Call > at {
-			continue
-		}
-		switch {
-		case o.Result.Outcome == history.Unknown:
-			return never
-		case o.Result.Outcome == history.Done && o.Result.Number > 0:
-			end = max(end, o.Return+late(time.Duration(o.Result.Number)*time.Millisecond))
-		}
-	}
-	return end
 }

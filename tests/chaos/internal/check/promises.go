@@ -44,7 +44,7 @@ func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Promise,
 // Promises lists what the history breaks, semaphore by semaphore.
 func Promises(l history.Log, s Setup) []Violation {
 	checks := []func(*book) []Violation{
-		capacityIsKept, tokensGrow, nothingIsLost, nothingIsRevived, leasesEnd, lineIsKept, everythingIsAnswered, booksAreSound,
+		capacityIsKept, tokensGrow, nothingIsLost, nothingIsRevived, leasesAreFull, leasesEnd, lineIsKept, everythingIsAnswered, booksAreSound,
 	}
 	var found []Violation
 	for _, key := range l.Keys() {

@@ -87,6 +87,9 @@ func books(inUse int64) history.Op {
 	return history.Op{Kind: history.Count, Result: history.Result{Outcome: history.Done, Books: history.Books{Capacity: 1, InUse: inUse, Available: 1 - inUse}}}
 }
 
+// shorter is an answer that was given although a longer lease was asked for.
+func shorter(o history.Op) history.Op { o.Lease *= 2; return o }
+
 func refusedHolder(holder string) history.Op { return refused(acquire(holder), "CLUSTERDOWN") }
 
 // busy is proof of a leader all the time.

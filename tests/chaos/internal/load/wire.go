@@ -25,10 +25,10 @@ func words(o history.Op) []any {
 	if o.Holder != "" {
 		w = append(w, o.Holder)
 	}
-	switch {
-	case o.Kind == history.Check:
+	switch o.Kind {
+	case history.Check:
 		return append(w, o.Token)
-	case o.Kind == history.Waiters:
+	case history.Waiters:
 		return append(w, "COUNT", 1000)
 	}
 	if o.Lease > 0 {

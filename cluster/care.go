@@ -1,0 +1,245 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// care looks after the membership of a node that belongs to a cluster: once a second or so.
+func (m *membership) care(ctx context.Context) {
+	m.refresh(ctx)
+	switch _, leader := m.raft.LeaderWithID(); {
+	case m.leading():
+		m.lead(ctx)
+	case leader == "":
+		m.search(ctx)
+	default:
+		m.confirm(ctx)
+	}
+	m.avoidForeigners(ctx)
+}
+
+// lead is what the leader does for the membership.
+func (m *membership) lead(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	if own, ok := m.own(); ok {
+		m.countIn()
+		if string(own.Address) != m.network.Address() {
+			m.try("cannot note this node's address", m.inTurn(ctx, func() error {
+				return m.readdress(ctx, own, m.network.Address())
+			}))
+		}
+	}
+	if _, err := written(m.reads()); err != nil {
+		m.said.say(slog.LevelError, "a member cannot read what this node writes: it must not lead", "error", err)
+		m.try("leadership was not handed over", m.handOver(ctx, ""))
+		return
+	}
+	m.promote(ctx)
+}
+
+func (m *membership) try(what string, err error) {
+	if err != nil {
+		m.said.say(slog.LevelWarn, what, "error", err)
+	}
+}
+
+// standing is what the leader answers to a node that asks whether it is a member.
+type standing struct {
+	Member  bool `json:"member"`
+	Settled bool `json:"settled"` // no change is under way: it was true for the whole cluster
+}
+
+// standing answers for a node that cannot tell by itself, and notes where it is reached now. What is
+// answered was true in this cluster, and not only in this node's opinion.
+func (m *membership) standing(ctx context.Context, c card) (standing, error) {
+	var answer standing
+	err := m.inTurn(ctx, func() error {
+		if err := settled(ctx, m.raft.VerifyLeader()); err != nil || !m.leading() {
+			return errNotLeader
+		}
+		s, member := find(m.configuration(), c.Node)
+		answer = standing{Member: member, Settled: true}
+		if !member || string(s.Address) == c.Address {
+			return nil
+		}
+		if err := m.acquainted(ctx, &c); err != nil {
+			return err
+		}
+		return m.readdress(ctx, s, c.Address)
+	})
+	return answer, err
+}
+
+// search looks for the cluster when there is no leader: members may have moved, this one may have
+// moved, and the cluster may have removed it.
+func (m *membership) search(ctx context.Context) {
+	cluster := m.papers.read().Cluster
+	leader := ""
+	for _, s := range m.look(ctx, m.addresses()) {
+		if s.Cluster != cluster {
+			continue
+		}
+		m.roster.note(s.card, time.Now())
+		m.relocate(s)
+		switch {
+		case s.Role == "leader":
+			leader = s.at
+		case leader == "" && s.Leader.Node != m.papers.ID:
+			leader = s.Leader.Address
+		}
+	}
+	if leader != "" {
+		m.inquire(ctx, leader)
+	}
+}
+
+// relocate notes where a member is reached that is not where the configuration has it.
+func (m *membership) relocate(s sighting) {
+	if member, ok := find(m.configuration(), s.Node); ok {
+		if string(member.Address) == s.Address {
+			s.Address = ""
+		}
+		m.roster.moved(s.Node, s.Address)
+	}
+}
+
+// inquire asks the leader how this node stands.
+func (m *membership) inquire(ctx context.Context, leader string) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	own := m.card()
+	var answer standing
+	if _, err := m.network.Ask(ctx, leader, query{Ask: askStanding, Card: &own}, &answer); err != nil {
+		m.said.say(slog.LevelInfo, "the leader does not know how this node stands", "leader", leader, "error", err)
+		return
+	}
+	switch {
+	case answer.Member:
+		m.countIn()
+	case answer.Settled && m.papers.read().Member:
+		m.leave()
+	case answer.Settled:
+		// It was never counted on: the leader that had begun to add it was lost.
+		_, err := m.network.Ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
+		m.try("the cluster does not take this node", err)
+	}
+}
+
+// confirm notes, once, that the cluster counts this node in.
+func (m *membership) confirm(ctx context.Context) {
+	if m.papers.read().Member {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	own := m.card()
+	var answer standing
+	if m.once(ctx, query{Ask: askStanding, Card: &own}, &answer) == nil && answer.Member {
+		m.countIn()
+	}
+}
+
+func (m *membership) countIn() {
+	m.try("cannot write the identity", m.papers.change(func(id *identity) error {
+		id.Member = true
+		return nil
+	}))
+}
+
+// leave stops the node, for ever: the cluster has removed it, and counts without it.
+func (m *membership) leave() {
+	err := m.papers.change(func(id *identity) error {
+		id.Removed = true
+		return nil
+	})
+	if err != nil {
+		m.said.say(slog.LevelError, "cannot note that this node was removed", "error", err)
+	}
+	m.halt(errRemoved)
+}
+
+// avoidForeigners looks whether the addresses to join lead to another cluster. Nothing is ever mixed;
+// but a node that after its start finds only foreigners there was started wrongly, and stops.
+func (m *membership) avoidForeigners(ctx context.Context) {
+	if len(m.cfg.Join) == 0 || time.Now().Before(m.nextJoinLook) {
+		return
+	}
+	cluster := m.papers.read().Cluster
+	foreign := ""
+	for _, s := range m.look(ctx, m.cfg.Join) {
+		switch {
+		case s.Bound && s.Cluster == cluster:
+			m.atHome = true
+		case s.Bound:
+			foreign = s.Cluster
+			m.said.say(slog.LevelError, "an address to join belongs to another cluster", "address", s.at, "its_cluster", s.Cluster, "our_cluster", cluster)
+		}
+	}
+	if m.atHome || foreign == "" {
+		m.nextJoinLook = time.Now().Add(repeatComplaint)
+		return
+	}
+	if time.Since(m.began) > m.foreignPatience {
+		m.halt(foreignError(cluster, foreign, m.cfg.DataDir))
+	}
+}
+
+func foreignError(own, foreign, dir string) error {
+	return fmt.Errorf("--join leads to cluster %s, but the data in %s belongs to cluster %s: correct --join, or start on an empty directory", foreign, dir, own)
+}
+
+// promote gives a vote to one node that has caught up: twice in a row it had applied, by now, what was
+// committed when it was looked at the time before.
+func (m *membership) promote(ctx context.Context) {
+	mark := m.lastCommit
+	m.lastCommit = m.raft.CommitIndex()
+	members := m.configuration()
+	for _, s := range members {
+		c, fresh := m.roster.of(string(s.ID))
+		if s.Suffrage == raft.Voter || !fresh || mark == 0 || c.Applied < mark {
+			delete(m.caughtUp, string(s.ID))
+			continue
+		}
+		m.caughtUp[string(s.ID)]++
+		if m.caughtUp[string(s.ID)] < 2 || !m.healthyWith(members, s) {
+			continue
+		}
+		delete(m.caughtUp, string(s.ID))
+		m.try("cannot give a node its vote", m.inTurn(ctx, func() error { return m.giveVote(ctx, s) }))
+		return
+	}
+}
+
+func (m *membership) giveVote(ctx context.Context, s raft.Server) error {
+	s, member := find(m.configuration(), string(s.ID))
+	if !member || s.Suffrage == raft.Voter {
+		return nil
+	}
+	if err := settled(ctx, m.raft.AddVoter(s.ID, s.Address, 0, changeTimeout)); err != nil {
+		return errors.Join(fmt.Errorf("promote node %s", s.ID), err)
+	}
+	m.log.Info("node has a vote", "node", string(s.ID), "address", string(s.Address))
+	return nil
+}
+
+// healthyWith reports whether a majority can be reached once a node has a vote.
+func (m *membership) healthyWith(members []raft.Server, added raft.Server) bool {
+	voters, live := 1, 1
+	for _, s := range members {
+		if s.Suffrage != raft.Voter || s.ID == added.ID {
+			continue
+		}
+		voters++
+		if m.reachable(s) {
+			live++
+		}
+	}
+	return live >= voters/2+1
+}

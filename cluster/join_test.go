@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+func formed(t *testing.T, names ...string) *fleet {
+	t.Helper()
+	f := newFleet(t, len(names), len(names))
+	f.start(names...)
+	f.wantShape(strings.Join(names, ""))
+	return f
+}
+
+// A new node gets the whole state, also where the log does not reach back to its beginning, and then a
+// vote.
+func TestNewNodeCatchesUpAndGetsAVote(t *testing.T) {
+	f := formed(t, "a")
+	token := f.take("h")
+	if err := f.nodes["a"].Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	f.prepare("b", 0)
+	f.prepare("c", 0)
+	f.start("b", "c")
+	f.wantShape("abc")
+	f.stop("a")
+	if got := f.take("h"); got != token {
+		t.Errorf("token %d without the first node, want the same grant, %d", got, token)
+	}
+}
+
+func TestWaitingNodeIsAdded(t *testing.T) {
+	f := formed(t, "a", "b")
+	f.prepare("c", 0)
+	f.edit("c", func(c *Config) { c.Join = nil })
+	f.start("c")
+	f.wantSaid("c", "waiting for a cluster to join")
+	follower := f.nodes["a"]
+	if f.leader() == "a" {
+		follower = f.nodes["b"]
+	}
+	id, err := follower.Add(f.cfg["c"].PeerListen)
+	if err != nil || id != f.nodes["c"].id.ID {
+		t.Fatalf("add: %q, %v, want %q", id, err, f.nodes["c"].id.ID)
+	}
+	f.wantShape("abc")
+	if again, err := follower.Add(f.cfg["c"].PeerListen); err != nil || again != id {
+		t.Errorf("add it once more: %q, %v, want %q", again, err, id)
+	}
+}
+
+func TestNobodyIsAddedFromWhereNobodyAnswers(t *testing.T) {
+	f := formed(t, "a")
+	if id, err := f.nodes["a"].Add(freeAddress(t)); err == nil {
+		t.Errorf("added %q, want an error", id)
+	}
+	f.wantShape("a")
+}
+
+func TestNodeOfAnotherClusterIsNotAdded(t *testing.T) {
+	f, other := formed(t, "a"), formed(t, "a")
+	_, err := f.nodes["a"].Add(other.cfg["a"].PeerListen)
+	if err == nil || !strings.Contains(err.Error(), "belongs to cluster") {
+		t.Errorf("got %v, want an error that says that it belongs to another cluster", err)
+	}
+	f.wantShape("a")
+	other.wantShape("a")
+}
+
+// A node whose disk was wiped comes back as another node: its old id is removed first.
+func TestWipedNodeReplacesItself(t *testing.T) {
+	f := formed(t, "a", "b", "c")
+	f.take("h")
+	old := f.nodes["c"].id.ID
+	f.stop("c")
+	f.wipe("c")
+	f.start("c")
+	f.wantShape("abc")
+	if got := f.nodes["c"].id.ID; got == old {
+		t.Error("it came back under its old id")
+	}
+	f.wantSaid(f.leader(), "removed a node that another replaces")
+}
+
+// The old member of a name that was given is replaced wherever the new one is, once it is dead.
+func TestNodeWithAGivenNameReplacesADeadNamesake(t *testing.T) {
+	f := newFleet(t, 3, 3)
+	f.edit("c", func(c *Config) { c.NodeIDGiven = true })
+	f.start("a", "b", "c")
+	f.wantShape("abc")
+	f.wantKnown("c")
+	f.prepare("d", 3)
+	f.edit("d", func(c *Config) { c.NodeID, c.NodeIDGiven = f.cfg["c"].NodeID, true })
+	f.start("d")
+	f.wantSaid("d", "a live node is called")
+	f.wantShapeOf("abc", "a", "b", "c")
+	f.stop("c")
+	f.wantShape("abd")
+}
+
+// wantShapeOf is wantShape for some of the nodes.
+func (f *fleet) wantShapeOf(want string, names ...string) {
+	f.t.Helper()
+	for _, name := range names {
+		f.eventually(func() string {
+			if got := f.shape(name); got != want {
+				return name + " sees the members " + got + ", want " + want
+			}
+			return ""
+		})
+	}
+}
+
+// wantKnown waits until every running node knows what a node is called.
+func (f *fleet) wantKnown(name string) {
+	f.t.Helper()
+	f.eventually(func() string {
+		for other, n := range f.nodes {
+			if m := describedBy(n, f.nodes[name].id.ID); m.Label != f.cfg[name].NodeID {
+				return other + " does not know the name of " + name
+			}
+		}
+		return ""
+	})
+}
+
+// describedBy returns what a node knows of a member.
+func describedBy(n *Node, id string) Member {
+	for _, m := range members(n) {
+		if m.ID == id {
+			return m
+		}
+	}
+	return Member{}
+}
+
+func members(n *Node) []Member {
+	all, _ := n.Members()
+	return all
+}
+
+// Two live nodes cannot be reached at one address: who says so is told, and the other is left alone.
+func TestNodeThatGivesAnotherNodesAddressIsRefused(t *testing.T) {
+	f := formed(t, "a", "b")
+	f.prepare("c", 2)
+	f.edit("c", func(c *Config) { c.PeerAdvertise = f.cfg["b"].PeerListen })
+	f.start("c")
+	f.wantSaid("c", "give each its own --peer-advertise")
+	f.wantShapeOf("ab", "a", "b")
+	f.take("h")
+}
+
+func TestNodeThatTheLeaderCannotReachIsTold(t *testing.T) {
+	f := formed(t, "a")
+	f.prepare("b", 1)
+	f.edit("b", func(c *Config) { c.PeerAdvertise = freeAddress(t) })
+	f.start("b")
+	f.wantSaid("b", "the leader cannot reach node")
+	f.wantShapeOf("a", "a")
+}
+
+// An empty directory asks for a vote of nobody, and has none, before it has caught up.
+func TestWipedNodeDoesNotVoteUnderItsOldID(t *testing.T) {
+	f := formed(t, "a", "b", "c")
+	f.take("h")
+	f.stop("b", "c")
+	f.wipe("c")
+	f.edit("c", func(c *Config) { c.BootstrapExpect = 0 })
+	f.start("c")
+	// The old c would be the second of three votes; the new one has none to give.
+	f.wantSaid("c", "waiting for the cluster to take this node")
+	r := f.nodes["a"].Do([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "x", Permits: 1, Wait: 300 * time.Millisecond}})[0]
+	if r.Err == nil {
+		t.Errorf("one of three nodes decided with the help of an empty one: %v", r.Value)
+	}
+	if term := f.nodes["c"].raft.CurrentTerm(); term != 0 {
+		t.Errorf("the empty node has taken part in term %d", term)
+	}
+	f.start("b")
+	f.wantShape("abc")
+}
