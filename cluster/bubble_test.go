@@ -88,6 +88,7 @@ func (b *bubble) start(bn *bubbleNode) {
 		b.t.Fatal(err)
 	}
 	n.proposer.raft = n.raft
+	n.forward.leader = n.raft.LeaderWithID
 	n.forward.dial = func(ctx context.Context, address string) (net.Conn, peer.Greeting, error) {
 		return b.dial(bn.name, address)
 	}
