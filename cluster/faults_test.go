@@ -185,6 +185,9 @@ func (c *client) attempt() {
 		Key: fmt.Sprintf("k%d", 1+c.r.IntN(3)), Holder: fmt.Sprintf("%s.%d", c.name, c.attempts), Permits: 1,
 		Lease: time.Second + time.Duration(c.r.Int64N(int64(3*time.Second))),
 	}
+	if c.r.IntN(2) == 0 {
+		a.Lease += longestFault + time.Second
+	}
 	if c.r.IntN(4) > 0 {
 		a.Wait = time.Duration(c.r.Int64N(int64(4 * time.Second)))
 	}
@@ -226,7 +229,8 @@ func (c *client) acquire(a semaphore.Acquire, first time.Duration) (o *observed,
 	if !waits && !g.Replayed { // else its age is not known
 		o.sure = asked + least(g.Lease)
 	}
-	if waits && !left && !g.Replayed {
+	// A grant whose lease is shorter than a fault may have come and gone at its turn, unseen.
+	if waits && !left && !g.Replayed && a.Lease > longestFault {
 		p.token = g.Token
 		c.h.stood(p)
 	}
@@ -242,7 +246,7 @@ func least(lease time.Duration) time.Duration {
 // use holds a grant for a while, renews it now and then, and gives it back or not.
 func (c *client) use(a semaphore.Acquire, o *observed) {
 	for range c.r.IntN(4) {
-		time.Sleep(time.Duration(c.r.Int64N(int64(a.Lease))) / 2)
+		time.Sleep(time.Duration(c.r.Int64N(int64(min(a.Lease, 4*time.Second)))) / 2)
 		if !c.renew(a, o) {
 			return
 		}
