@@ -1,8 +1,10 @@
 package chaos
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -40,6 +42,10 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if err := playSideBySide(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,8 +54,20 @@ func buildAndRun(m *testing.M) int {
 	return code
 }
 
+// playSideBySide lets more clusters run at once than there are processors, unless -parallel says
+// otherwise: they wait more than they work.
+func playSideBySide() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+}
+
 // open starts a cluster for the length of the test. What its nodes complain of fails the test.
-func open(t *testing.T, nodes int, flags ...string) *fleet.Fleet {
+func open(t testing.TB, nodes int, flags ...string) *fleet.Fleet {
 	t.Helper()
 	f, err := fleet.Open(fleet.Config{Binary: binary, Nodes: nodes, Dir: t.TempDir(), Flags: flags})
 	if err != nil {
@@ -67,11 +85,30 @@ func open(t *testing.T, nodes int, flags ...string) *fleet.Fleet {
 }
 
 // must fails the test if a step of it went wrong.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// others are the nodes beside this one.
+func others(f *fleet.Fleet, i int) []int {
+	var all []int
+	for j := 1; j <= f.Size(); j++ {
+		if j != i {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// leader is the node that leads, as soon as one does.
+func leader(t testing.TB, f *fleet.Fleet) int {
+	t.Helper()
+	i, err := f.AwaitLeader(0)
+	must(t, err)
+	return i
 }
 
 // number is a number from the environment.

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,11 +11,11 @@ import (
 
 // client is a connection whose failures fail the test.
 type client struct {
-	*testing.T
+	testing.TB
 	*resp.Conn
 }
 
-func dial(t *testing.T, addr string) client {
+func dial(t testing.TB, addr string) client {
 	t.Helper()
 	c, err := resp.Dial(addr)
 	if err != nil {
@@ -71,6 +72,59 @@ func (c client) acquire(key string, args ...any) grant {
 	return g
 }
 
+// start sends a command and does not wait for the reply.
+func (c client) start(args ...any) {
+	c.Helper()
+	if err := c.Send(args...); err != nil {
+		c.Fatalf("%v: %v", args, err)
+	}
+}
+
+// reply is that to a command which was started.
+func (c client) reply() any {
+	c.Helper()
+	got, err := c.Receive(patience)
+	if err != nil {
+		c.Fatalf("reply: %v", err)
+	}
+	return got
+}
+
+// granted is the reply to an ACQUIRE which was started and must be granted.
+func (c client) granted() grant {
+	c.Helper()
+	g, err := asGrant(c.reply())
+	if err != nil {
+		c.Fatal(err)
+	}
+	return g
+}
+
+// line is who waits, in order.
+func (c client) line(key string) []string {
+	c.Helper()
+	page, ok := c.do("SEM.WAITERS", key).([]any)
+	if !ok || len(page) != 2 {
+		return nil
+	}
+	var holders []string
+	for _, row := range page[1].([]any) {
+		holders = append(holders, fmt.Sprint(row.([]any)[0]))
+	}
+	return holders
+}
+
+// inLine waits until exactly these stand in line.
+func (c client) inLine(key string, want ...string) {
+	c.Helper()
+	eventually(c.TB, func() error {
+		if got := c.line(key); !slices.Equal(got, want) {
+			return fmt.Errorf("in line of %s: got %q, want %q", key, got, want)
+		}
+		return nil
+	})
+}
+
 // info is the figures of a semaphore.
 func (c client) info(key string) map[string]int64 {
 	c.Helper()
@@ -89,7 +143,7 @@ func (c client) info(key string) map[string]int64 {
 }
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, holds func() error) {
+func eventually(t testing.TB, holds func() error) {
 	t.Helper()
 	var err error
 	for began := time.Now(); time.Since(began) < patience; {

@@ -12,10 +12,15 @@ import (
 type fault func(p *performance) (what string, mute []int)
 
 const (
-	// beyondElection is longer than a leader may be silent before another is elected.
-	beyondElection = 2 * time.Second
+	// beyondElection is longer than it takes to elect another leader, on a machine that has time for it.
+	beyondElection = 1200 * time.Millisecond
 	shortly        = time.Second
 )
+
+// last waits for as long as a fault lasts.
+func (p *performance) last() {
+	<-time.After(beyondElection + p.upTo(p.round.longest-beyondElection))
+}
 
 // somebody is any node.
 func (p *performance) somebody() int { return 1 + p.random.IntN(p.fleet.Size()) }
@@ -83,8 +88,7 @@ func pauseFollower(p *performance) (string, []int) { return pause(p, p.follower(
 
 func pause(p *performance, i int, who string) (string, []int) {
 	p.fleet.Pause(i)
-	<-time.After(beyondElection)
-	p.rest(shortly)
+	p.last()
 	p.fleet.Resume(i)
 	return fmt.Sprintf("node %d, %s, stopped and woken", i, who), []int{i}
 }
@@ -103,7 +107,7 @@ func breakDisk(p *performance) (string, []int) {
 	if err := p.fleet.BreakDisk(i); err != nil {
 		p.Error(err)
 	}
-	<-time.After(beyondElection)
+	p.last()
 	if err := p.fleet.MendDisk(i); err != nil {
 		p.Error(err)
 	}
@@ -119,8 +123,7 @@ func transfer(p *performance) (string, []int) {
 // link gives links a rule for longer than an election takes.
 func (p *performance) link(what string, rule proxy.Rule, links ...proxy.Link) (string, []int) {
 	p.fleet.Net.Set(rule, links...)
-	<-time.After(beyondElection)
-	p.rest(beyondElection)
+	p.last()
 	return what, nil
 }
 

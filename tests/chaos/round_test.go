@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ const (
 	// patience is how long a test waits for what must happen. It is far beyond what a server needs.
 	patience = 40 * time.Second
 	// calm is the longest pause between two faults.
-	calm = 1500 * time.Millisecond
+	calm = time.Second
 	// most lines of an excerpt, and most violations that are told.
 	excerptLines, mostTold = 60, 4
 )
@@ -36,6 +37,8 @@ type round struct {
 	seed   uint64
 	length time.Duration
 	faults []fault
+	// longest is how long a fault may last. All last longer than an election takes.
+	longest time.Duration
 }
 
 // semaphores are few and small, so that clients get into each other's way.
@@ -61,7 +64,7 @@ func play(t *testing.T, r round) {
 	t.Logf("%d nodes, seed %d", r.nodes, r.seed)
 	f := open(t, r.nodes)
 	play := &performance{
-		T: t, fleet: f, history: history.NewRecorder(), random: rand.New(rand.NewPCG(r.seed, 0)),
+		T: t, round: r, fleet: f, history: history.NewRecorder(), random: rand.New(rand.NewPCG(r.seed, 0)),
 	}
 	play.create()
 	working, finish := context.WithCancel(context.Background())
@@ -72,7 +75,7 @@ func play(t *testing.T, r round) {
 	play.startClients(working, &clients)
 	play.startWatchers(watching, &watchers)
 
-	play.perform(r)
+	play.perform()
 
 	finish()
 	clients.Wait()
@@ -85,10 +88,12 @@ func play(t *testing.T, r round) {
 // performance is a round that is being played.
 type performance struct {
 	*testing.T
+	round   round
 	fleet   *fleet.Fleet
 	history *history.Recorder
 	random  *rand.Rand
 	callers int
+	deck    []fault // those still to come before all come again
 }
 
 // caller makes one with an id and randomness of its own.
@@ -123,9 +128,9 @@ func (p *performance) startWatchers(ctx context.Context, group *sync.WaitGroup) 
 }
 
 // perform does one fault after another, and mends each.
-func (p *performance) perform(r round) {
-	for p.rest(calm); p.history.Now() < r.length; p.rest(calm) {
-		f := r.faults[p.random.IntN(len(r.faults))]
+func (p *performance) perform() {
+	for p.rest(calm); p.history.Now() < p.round.length; p.rest(calm) {
+		f := p.deal()
 		began := p.history.Now()
 		what, mute := f(p)
 		p.fleet.Net.Heal()
@@ -134,10 +139,20 @@ func (p *performance) perform(r round) {
 			return
 		}
 	}
-	_, err := p.fleet.AwaitLeader(0)
-	if err != nil {
+	if _, err := p.fleet.AwaitLeader(0); err != nil {
 		p.Error(err)
 	}
+}
+
+// deal is the next fault: each comes once before one comes again.
+func (p *performance) deal() fault {
+	if len(p.deck) == 0 {
+		p.deck = slices.Clone(p.round.faults)
+		p.random.Shuffle(len(p.deck), func(i, j int) { p.deck[i], p.deck[j] = p.deck[j], p.deck[i] })
+	}
+	f := p.deck[0]
+	p.deck = p.deck[1:]
+	return f
 }
 
 func (p *performance) rest(atMost time.Duration) { <-time.After(p.upTo(atMost)) }

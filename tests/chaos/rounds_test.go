@@ -6,8 +6,13 @@ import (
 	"time"
 )
 
-// brief is the length of the rounds that run with all other tests.
-const brief = 7 * time.Second
+const (
+	// brief is the length of the rounds that run with all other tests, and longestBrief of faults in them.
+	brief, longestBrief = 8 * time.Second, 2 * time.Second
+	// roundOfMany is the length of each round of the long run. The longest faults outlast the grace of
+	// waiters.
+	roundOfMany, longestOfMany = 30 * time.Second, 9 * time.Second
+)
 
 func TestPromisesHoldOnOneNode(t *testing.T) {
 	for name, faults := range map[string][]fault{
@@ -16,7 +21,7 @@ func TestPromisesHoldOnOneNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			play(t, round{nodes: 1, seed: number(t, seedVariable, 1), length: brief, faults: faults})
+			play(t, round{nodes: 1, seed: number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: faults})
 		})
 	}
 }
@@ -37,14 +42,33 @@ func faultsOf(nodes int) []fault {
 // environment says; without that, a short one on one node.
 func TestPromisesHoldInTheLongRun(t *testing.T) {
 	t.Parallel()
-	const each = 20 * time.Second
 	nodes := int(number(t, nodesVariable, 1))
 	total := length(t, timeVariable, brief)
 	seed := number(t, seedVariable, uint64(time.Now().UnixNano()))
 	t.Logf("%s=%d repeats it", seedVariable, seed)
 	for began := time.Now(); time.Since(began) < total; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			play(t, round{nodes: nodes, seed: seed, length: min(each, total), faults: faultsOf(nodes)})
+			play(t, round{nodes: nodes, seed: seed, length: min(roundOfMany, total), longest: min(longestOfMany, total), faults: faultsOf(nodes)})
+		})
+	}
+}
+
+func TestPromisesHoldInACluster(t *testing.T) {
+	for _, r := range []struct {
+		name   string
+		nodes  int
+		faults []fault
+	}{
+		{"nodes that end", 3, []fault{killLeader, killFollower, killAll, stopGracefully}},
+		{"nodes that stop, and disks that fail", 3, []fault{pauseLeader, pauseFollower, breakDisk}},
+		{"partitions", 3, []fault{isolateLeader, cutLeader, breakOneLink, transfer}},
+		{"one-way partitions", 3, []fault{muteLeader, deafenLeader, deafenFollower}},
+		{"slow links", 3, []fault{delayLinks, throttleLinks, transfer, transfer}},
+		{"anything to five nodes", 5, faultsOf(5)},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			play(t, round{nodes: r.nodes, seed: number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: r.faults})
 		})
 	}
 }

@@ -50,6 +50,10 @@ func lawful() map[string]history.Log {
 			at(0, 10, get("x", 1, 0)), at(20, 430, waits(get("a", 2, 0), 5*second)), at(30, 40, line("a")),
 			at(50, 500, waits(get("b", 3, 0), 5*second)), at(400, 410, release("x", 1, 1)), at(440, 450, release("a", 2, 1)),
 		}),
+		"who comes back has the place it had": recorded([]history.Op{
+			at(0, 10, get("x", 1, 0)), at(20, 30, lost(waits(acquire("b"), 5*second))), at(40, 600, waits(get("a", 3, 0), 5*second)),
+			at(50, 60, line("b", "a")), at(70, 500, waits(get("b", 2, 0), 5*second)), at(400, 410, release("x", 1, 1)), at(510, 520, release("b", 2, 1)),
+		}),
 		"a small one is refused behind a large one": recorded([]history.Op{
 			at(0, 10, inTwo(get("x", 1, 0))), at(20, 1030, large(waits(inTwo(acquire("a")), second))), at(40, 50, inTwo(acquire("b"))),
 		}),

@@ -10,15 +10,27 @@ import (
 // lineIsKept: nobody who asks after another was seen in line is granted before it.
 func lineIsKept(b *book) []Violation {
 	var found []Violation
+	first := b.firstRequests()
 	for _, w := range b.seenInLine() {
 		for _, g := range b.grants {
-			// Only a request that certainly got its grant by itself, and as a newcomer, can overtake.
-			if o := g.origin; o.Result.Outcome == history.Done && !o.Fresh && o.Holder != w.op.Holder && o.Call > w.seen && b.overtook(w.op, g) {
+			// Only a newcomer can overtake: who has asked before may have a place in line from then.
+			if o := g.origin; o.Holder != w.op.Holder && first[o.Holder] > w.seen && b.overtook(w.op, g) {
 				found = append(found, b.violation("line", fmt.Sprintf("granted before %s, who was seen in line at %v", w.op.Holder, w.seen), w.op, o))
 			}
 		}
 	}
 	return found
+}
+
+// firstRequests are the moments at which holders asked first.
+func (b *book) firstRequests() map[string]time.Duration {
+	first := map[string]time.Duration{}
+	for _, o := range b.ops {
+		if _, asked := first[o.Holder]; o.Kind == history.Acquire && !asked {
+			first[o.Holder] = o.Call
+		}
+	}
+	return first
 }
 
 func (b *book) overtook(waiter history.Op, g *grant) bool {

@@ -15,6 +15,8 @@ import (
 const (
 	// formTimeout is how long a cluster may take to find a leader. It is far beyond what it needs.
 	formTimeout = 60 * time.Second
+	// formLog is how many lines of each log are told if it does not.
+	formLog = 60
 	// pollEvery is how often a condition is looked at.
 	pollEvery = 20 * time.Millisecond
 	// askTimeout is how long a node may take to say what it is.
@@ -54,7 +56,7 @@ func Open(cfg Config) (*Fleet, error) {
 		})
 	}
 	if err := f.form(); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close(), errors.New(f.Logs(formLog)))
 	}
 	return f, nil
 }

@@ -1,9 +1,13 @@
 package fleet
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -74,11 +78,29 @@ func (f *Fleet) Stop(i int) error {
 	return nil
 }
 
-// Pause stops all threads of node i (SIGSTOP) until Resume.
+// Pause stops all threads of node i (SIGSTOP) until Resume. When it returns, none of them runs.
 func (f *Fleet) Pause(i int) {
-	if m := f.members[i-1]; m.up() {
-		m.paused = m.process.Process.Signal(syscall.SIGSTOP) == nil
+	m := f.members[i-1]
+	if !m.up() {
+		return
 	}
+	m.paused = m.process.Process.Signal(syscall.SIGSTOP) == nil
+	for m.up() && m.running() {
+		<-time.After(pollEvery)
+	}
+}
+
+// running is whether a thread of the node runs, or may.
+func (m *member) running() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", m.process.Process.Pid))
+	for _, name := range threads {
+		stat, err := os.ReadFile(name)
+		// The state follows the command's name, which is in brackets. T: stopped.
+		if err == nil && !bytes.Contains(stat, []byte(") T ")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Resume lets node i go on.
