@@ -233,6 +233,9 @@ func (gs *guests) add(s *hostStream, section guestSection) {
 	gs.pending += section.Requests
 }
 
+// number returns how many guests are attached.
+func (gs *guests) number() int { return len(*gs.streams.Load()) }
+
 // waiting returns how many requests of guests wait to be proposed, and whether somebody is to be told lost.
 func (gs *guests) waiting() (requests int, lost bool) {
 	gs.mu.Lock()

@@ -14,6 +14,7 @@ type Metrics struct {
 	leaderships     prometheus.Counter
 	voids           prometheus.Counter
 	uncertain       prometheus.Counter
+	lostNodes       prometheus.Counter
 	registerer      prometheus.Registerer
 }
 
@@ -40,9 +41,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		uncertain: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "semserver_uncertain_total", Help: "Requests that were answered UNCERTAIN: their outcome was not known in time.",
 		}),
+		lostNodes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "semserver_lost_nodes_total", Help: "Lives of nodes that were given up: their waiters keep their places for the grace.",
+		}),
 		registerer: reg,
 	}
-	reg.MustRegister(m.commit, m.snapshotSeconds, m.snapshotBytes, m.leaderships, m.voids, m.uncertain)
+	reg.MustRegister(m.commit, m.snapshotSeconds, m.snapshotBytes, m.leaderships, m.voids, m.uncertain, m.lostNodes)
 	return m
 }
 
@@ -71,10 +75,15 @@ func (m *Metrics) watch(n *Node) {
 	counter("semserver_expirations_total", "Leases that ended while held.", func(s fsm.Stats) int64 { return s.Expired })
 	counter("semserver_reconciled_total", "Permits put back by SEM.RECONCILE.", func(s fsm.Stats) int64 { return s.Reconciled })
 	gauge("semserver_proposals_queued", "Requests that wait to be proposed.", func() float64 { queued, _ := n.queue.lengths(); return float64(queued) })
-	gauge("semserver_leader", "1 while this node leads.", func() float64 {
-		if n.proposer.leading() != nil {
-			return 1
-		}
-		return 0
-	})
+	truth := func(name, help string, read func() bool) {
+		gauge(name, help, func() float64 {
+			if read() {
+				return 1
+			}
+			return 0
+		})
+	}
+	truth("semserver_leader", "1 while this node leads.", func() bool { return n.proposer.leading() != nil })
+	truth("semserver_ready", "1 while this node can have requests decided: it leads, or the leader takes them.", func() bool { return n.Ready() == nil })
+	gauge("semserver_guests", "Nodes whose requests this node takes, while it leads.", func() float64 { return float64(n.guests.number()) })
 }

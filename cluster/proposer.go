@@ -158,6 +158,7 @@ func (p *proposer) batch(lead *leadership) bool {
 	}
 	b := fsm.NewBuilder(lead.term)
 	f.guests, f.lost = p.guests.take(lead.term)
+	p.metrics.lostNodes.Add(float64(len(f.lost)))
 	for _, incarnation := range f.lost {
 		b.Lost(incarnation, p.grace)
 	}
