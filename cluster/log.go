@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -52,7 +55,7 @@ func (s *sink) Accept(_ string, level hclog.Level, message string, args ...any) 
 			args[i] = fmt.Sprintf(fmt.Sprint(f[0]), f[1:]...)
 		}
 	}
-	if ordinary(message) {
+	if ordinary(message) || hungUp(args) {
 		level = hclog.Info
 	}
 	s.log.Log(context.Background(), severity(level), message, args...)
@@ -65,6 +68,16 @@ func ordinary(message string) bool {
 		"heartbeat timeout reached", "no known peers", "failed to get previous log", "appendEntries rejected",
 	} {
 		if strings.HasPrefix(message, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// hungUp reports whether all that happened is that a connection was closed: whoever did it has said why.
+func hungUp(args []any) bool {
+	for _, a := range args {
+		if err, ok := a.(error); ok && (errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)) {
 			return true
 		}
 	}
