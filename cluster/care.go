@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 // care looks after the membership of a node that belongs to a cluster: once a second or so.
 func (m *membership) care(ctx context.Context) {
+	if own, listed := m.own(); listed && own.Suffrage == raft.Voter {
+		m.countIn() // before it had a vote, the cluster has known it
+	}
 	m.refresh(ctx)
 	switch _, leader := m.raft.LeaderWithID(); {
 	case m.leading():
@@ -28,13 +32,10 @@ func (m *membership) care(ctx context.Context) {
 func (m *membership) lead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	if own, ok := m.own(); ok {
-		m.countIn()
-		if string(own.Address) != m.network.Address() {
-			m.try("cannot note this node's address", m.inTurn(ctx, func() error {
-				return m.readdress(ctx, own, m.network.Address())
-			}))
-		}
+	if own, listed := m.own(); listed && string(own.Address) != m.network.Address() {
+		m.try("cannot note this node's address", m.inTurn(ctx, func() error {
+			return m.readdress(ctx, own, m.network.Address())
+		}))
 	}
 	if _, err := written(m.reads()); err != nil {
 		m.said.say(slog.LevelError, "a member cannot read what this node writes: it must not lead", "error", err)
@@ -81,23 +82,33 @@ func (m *membership) standing(ctx context.Context, c card) (standing, error) {
 // moved, and the cluster may have removed it.
 func (m *membership) search(ctx context.Context) {
 	cluster := m.papers.read().Cluster
-	leader := ""
-	for _, s := range m.look(ctx, m.addresses()) {
-		if s.Cluster != cluster {
-			continue
-		}
-		m.roster.note(s.card, time.Now())
-		m.relocate(s)
-		switch {
-		case s.Role == "leader":
-			leader = s.at
-		case leader == "" && s.Leader.Node != m.papers.ID:
-			leader = s.Leader.Address
+	seen := m.look(ctx, m.addresses())
+	for _, s := range seen {
+		if s.Cluster == cluster {
+			m.roster.note(s.card, time.Now())
+			m.relocate(s)
 		}
 	}
-	if leader != "" {
+	if leader := m.leaderAmong(seen); leader != "" {
 		m.inquire(ctx, leader)
 	}
+}
+
+// leaderAmong returns where the leader of this node's cluster is, by what others say; empty: they do not
+// know, or take this node for it.
+func (m *membership) leaderAmong(seen []sighting) string {
+	cluster := m.papers.read().Cluster
+	hearsay := ""
+	for _, s := range seen {
+		switch {
+		case s.Cluster != cluster:
+		case s.Role == "leader":
+			return s.at
+		case s.Leader.Node != m.papers.ID:
+			hearsay = cmp.Or(hearsay, s.Leader.Address)
+		}
+	}
+	return hearsay
 }
 
 // relocate notes where a member is reached that is not where the configuration has it.

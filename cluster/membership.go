@@ -194,7 +194,21 @@ func (m *membership) receive(c net.Conn, _ peer.Greeting) {
 	})
 }
 
+// answer answers a question. That leadership was lost on the way means: ask who leads now. All that may
+// be asked may be asked again.
 func (m *membership) answer(ctx context.Context, q query) (any, error) {
+	reply, err := m.reply(ctx, q)
+	for _, lost := range []error{
+		errNotLeader, raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress,
+	} {
+		if errors.Is(err, lost) {
+			return nil, errNotLeader
+		}
+	}
+	return reply, err
+}
+
+func (m *membership) reply(ctx context.Context, q query) (any, error) {
 	switch q.Ask {
 	case askWho:
 		return m.card(), nil
@@ -252,11 +266,11 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 		}
 		return copyAnswer(reply, answer)
 	}
-	address, id := m.raft.LeaderWithID()
-	if id == "" || string(id) == m.papers.ID {
+	address := m.leaderAddress(ctx)
+	if address == "" {
 		return errNotLeader
 	}
-	_, err := m.network.Ask(ctx, m.roster.locate(string(id), string(address)), q, answer)
+	_, err := m.network.Ask(ctx, address, q, answer)
 	var no *peer.Refused
 	if errors.As(err, &no) {
 		if no.Reason == errNotLeader.Error() {
@@ -269,6 +283,19 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 		return errNotLeader
 	}
 	return err
+}
+
+// leaderAddress returns where the leader is reached; empty: nobody knows of one. A node that was removed
+// does not hear the leader any more, so it asks the others.
+func (m *membership) leaderAddress(ctx context.Context) string {
+	address, id := m.raft.LeaderWithID()
+	switch {
+	case string(id) == m.papers.ID:
+		return ""
+	case id != "":
+		return m.roster.locate(string(id), string(address))
+	}
+	return m.leaderAmong(m.look(ctx, m.addresses()))
 }
 
 // copyAnswer gives an answer of this node the form that it has when it has travelled.

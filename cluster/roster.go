@@ -137,6 +137,9 @@ func (m *membership) refresh(ctx context.Context) {
 		m.askMembers(ctx)
 		return
 	}
+	if _, leader := m.raft.LeaderWithID(); leader == "" {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var all []entry
