@@ -197,7 +197,7 @@ func (m *membership) avoidForeigners(ctx context.Context) {
 		m.nextJoinLook = time.Now().Add(repeatComplaint)
 		return
 	}
-	if time.Since(m.began) > m.foreignPatience {
+	if time.Since(m.began) > m.cfg.patience {
 		m.halt(foreignError(cluster, foreign, m.cfg.DataDir))
 	}
 }

@@ -22,10 +22,9 @@ const (
 	changeTimeout = 10 * time.Second
 	// careEvery is how often a node looks after its membership; with a short election timeout, more often.
 	careEvery = time.Second
-	// reservationPatience is how long an empty node stays reserved for a founder that does not answer.
-	reservationPatience = 10 * time.Second
-	// foreignPatience is how long a node looks for its own cluster where only others answer.
-	foreignPatience = 10 * time.Second
+	// searchPatience is how long a node looks for what it should find: the founder that has reserved it,
+	// or its own cluster where only others answer.
+	searchPatience = 10 * time.Second
 )
 
 // membership is a node's part in forming its cluster, and in what changes the cluster's members: it
@@ -40,6 +39,8 @@ type membership struct {
 
 	// roster is what is known of the others.
 	roster *roster
+	// callers are nodes that this one may not know of otherwise.
+	callers *callers
 	// turn has room for one: the change of membership that is under way.
 	turn chan struct{}
 	said *complaints
@@ -53,22 +54,21 @@ type membership struct {
 	cancel context.CancelFunc
 
 	// The rest belongs to run.
-	began           time.Time
-	reserved        string    // the cluster that this empty node is reserved for
-	heard           time.Time // when there was last a sign of it
-	patience        time.Duration
-	foreignPatience time.Duration
-	atHome          bool // a member of the own cluster was found among the addresses to join
-	nextJoinLook    time.Time
-	caughtUp        map[string]int
-	lastCommit      uint64
+	began        time.Time
+	reserved     string    // the cluster that this empty node is reserved for
+	hearsay      []string  // addresses of empty nodes that others know
+	heard        time.Time // when there was last a sign of it
+	atHome       bool      // a member of the own cluster was found among the addresses to join
+	nextJoinLook time.Time
+	caughtUp     map[string]int
+	lastCommit   uint64
 }
 
 func newMembership(cfg Config, p *papers, life uint64, leading func() bool) *membership {
 	m := &membership{
 		cfg: cfg, papers: p, life: life, leading: leading, log: cfg.Logger,
-		roster: newRoster(), turn: make(chan struct{}, 1), said: newComplaints(cfg.Logger),
-		running: make(chan struct{}), patience: reservationPatience, foreignPatience: foreignPatience, caughtUp: map[string]int{},
+		roster: newRoster(), callers: newCallers(), turn: make(chan struct{}, 1), said: newComplaints(cfg.Logger),
+		running: make(chan struct{}), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -177,7 +177,10 @@ const (
 var errNotLeader = errors.New("not the leader")
 
 // receive answers a peer's question.
-func (m *membership) receive(c net.Conn, _ peer.Greeting) {
+func (m *membership) receive(c net.Conn, g peer.Greeting) {
+	if g.Node != m.papers.ID {
+		m.callers.note(g.Address)
+	}
 	peer.Answer(c, askTimeout, func(text json.RawMessage) (any, error) {
 		select {
 		case <-m.running:
