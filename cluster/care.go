@@ -54,6 +54,7 @@ func (m *membership) try(what string, err error) {
 // standing is what the leader answers to a node that asks whether it is a member.
 type standing struct {
 	Member  bool `json:"member"`
+	Twin    bool `json:"twin"`    // another process lives under the asker's id
 	Settled bool `json:"settled"` // no change is under way: it was true for the whole cluster
 }
 
@@ -73,9 +74,21 @@ func (m *membership) standing(ctx context.Context, c card) (standing, error) {
 		if err := m.acquainted(ctx, &c); err != nil {
 			return err
 		}
+		if answer.Twin = m.twin(ctx, s, c); answer.Twin {
+			return nil
+		}
 		return m.readdress(ctx, s, c.Address)
 	})
 	return answer, err
+}
+
+// twin reports whether a member that says it has moved still lives where it was, in another process.
+func (m *membership) twin(ctx context.Context, s raft.Server, c card) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var old card
+	_, err := m.network.Ask(ctx, string(s.Address), query{Ask: askWho}, &old)
+	return err == nil && old.Node == c.Node && old.Life != c.Life
 }
 
 // search looks for the cluster when there is no leader: members may have moved, this one may have
@@ -132,6 +145,8 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 		return
 	}
 	switch {
+	case answer.Twin:
+		m.halt(errTwin)
 	case answer.Member:
 		m.countIn()
 	case answer.Settled && m.papers.read().Member:
@@ -143,17 +158,15 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 	}
 }
 
-// confirm notes, once, that the cluster counts this node in.
+// confirm asks the leader that this node hears, as long as it does not know that the cluster counts this
+// node in, and has it where it is.
 func (m *membership) confirm(ctx context.Context) {
-	if m.papers.read().Member {
+	own, _ := m.own()
+	if m.papers.read().Member && string(own.Address) == m.network.Address() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	own := m.card()
-	var answer standing
-	if m.once(ctx, query{Ask: askStanding, Card: &own}, &answer) == nil && answer.Member {
-		m.countIn()
+	if leader := m.leaderAddress(ctx); leader != "" {
+		m.inquire(ctx, leader)
 	}
 }
 

@@ -47,6 +47,9 @@ type membership struct {
 	// halted is why the node must not serve, once there is a reason.
 	halted atomic.Pointer[error]
 
+	// cleared: this node may speak under its id.
+	cleared atomic.Bool
+
 	raft    *raft.Raft
 	running chan struct{} // closed when raft is there
 
@@ -82,19 +85,13 @@ func (m *membership) begin(r *raft.Raft) {
 
 var errStarting = errors.New("the node is starting")
 
-// runs reports whether Raft is there.
-func (m *membership) runs() bool {
-	select {
-	case <-m.running:
-		return true
-	default:
-		return false
-	}
-}
-
 // run forms or finds the cluster, and then looks after the membership until ctx ends.
 func (m *membership) run(ctx context.Context) {
 	m.began = time.Now()
+	if m.bound() {
+		m.look(ctx, m.addresses()) // for a twin, before anything is said under this node's id
+	}
+	m.cleared.Store(m.halted.Load() == nil)
 	pace := m.pace()
 	for ctx.Err() == nil && m.halted.Load() == nil {
 		if m.bound() {
