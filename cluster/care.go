@@ -197,7 +197,7 @@ func (m *membership) avoidForeigners(ctx context.Context) {
 	}
 	cluster := m.papers.read().Cluster
 	foreign := ""
-	for _, s := range m.look(ctx, m.cfg.Join) {
+	for _, s := range m.look(ctx, m.addresses()) {
 		switch {
 		case s.Bound && s.Cluster == cluster:
 			m.atHome = true

@@ -187,3 +187,14 @@ func copySnapshot(to raft.SnapshotStore, index, term uint64, members raft.Config
 	}
 	return sink.Close()
 }
+
+// copySnapshotHalf begins a snapshot and does not finish it.
+func copySnapshotHalf(to raft.SnapshotStore) error {
+	_, transport := raft.NewInmemTransport("")
+	sink, err := to.Create(raft.SnapshotVersionMax, 1, 1, raft.Configuration{}, 1, transport)
+	if err != nil {
+		return err
+	}
+	_, err = sink.Write([]byte("half"))
+	return err
+}
