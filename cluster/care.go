@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 // care looks after the membership of a node that belongs to a cluster: once a second or so.
 func (m *membership) care(ctx context.Context) {
+	if own, listed := m.own(); listed && own.Suffrage == raft.Voter {
+		m.countIn() // before it had a vote, the cluster has known it
+	}
 	m.refresh(ctx)
 	switch _, leader := m.raft.LeaderWithID(); {
 	case m.leading():
@@ -28,13 +32,10 @@ func (m *membership) care(ctx context.Context) {
 func (m *membership) lead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	if own, ok := m.own(); ok {
-		m.countIn()
-		if string(own.Address) != m.network.Address() {
-			m.try("cannot note this node's address", m.inTurn(ctx, func() error {
-				return m.readdress(ctx, own, m.network.Address())
-			}))
-		}
+	if own, listed := m.own(); listed && string(own.Address) != m.network.Address() {
+		m.try("cannot note this node's address", m.inTurn(ctx, func() error {
+			return m.readdress(ctx, own, m.network.Address())
+		}))
 	}
 	if _, err := written(m.reads()); err != nil {
 		m.said.say(slog.LevelError, "a member cannot read what this node writes: it must not lead", "error", err)
@@ -53,6 +54,7 @@ func (m *membership) try(what string, err error) {
 // standing is what the leader answers to a node that asks whether it is a member.
 type standing struct {
 	Member  bool `json:"member"`
+	Twin    bool `json:"twin"`    // another process lives under the asker's id
 	Settled bool `json:"settled"` // no change is under way: it was true for the whole cluster
 }
 
@@ -72,32 +74,54 @@ func (m *membership) standing(ctx context.Context, c card) (standing, error) {
 		if err := m.acquainted(ctx, &c); err != nil {
 			return err
 		}
+		if answer.Twin = m.twin(ctx, s, c); answer.Twin {
+			return nil
+		}
 		return m.readdress(ctx, s, c.Address)
 	})
 	return answer, err
+}
+
+// twin reports whether a member that says it has moved still lives where it was, in another process.
+func (m *membership) twin(ctx context.Context, s raft.Server, c card) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var old card
+	_, err := m.network.Ask(ctx, string(s.Address), query{Ask: askWho}, &old)
+	return err == nil && old.Node == c.Node && old.Life != c.Life
 }
 
 // search looks for the cluster when there is no leader: members may have moved, this one may have
 // moved, and the cluster may have removed it.
 func (m *membership) search(ctx context.Context) {
 	cluster := m.papers.read().Cluster
-	leader := ""
-	for _, s := range m.look(ctx, m.addresses()) {
-		if s.Cluster != cluster {
-			continue
-		}
-		m.roster.note(s.card, time.Now())
-		m.relocate(s)
-		switch {
-		case s.Role == "leader":
-			leader = s.at
-		case leader == "" && s.Leader.Node != m.papers.ID:
-			leader = s.Leader.Address
+	seen := m.look(ctx, m.addresses())
+	for _, s := range seen {
+		if s.Cluster == cluster {
+			m.roster.note(s.card, time.Now())
+			m.relocate(s)
 		}
 	}
-	if leader != "" {
+	if leader := m.leaderAmong(seen); leader != "" {
 		m.inquire(ctx, leader)
 	}
+}
+
+// leaderAmong returns where the leader of this node's cluster is, by what others say; empty: they do not
+// know, or take this node for it.
+func (m *membership) leaderAmong(seen []sighting) string {
+	cluster := m.papers.read().Cluster
+	hearsay := ""
+	for _, s := range seen {
+		switch {
+		case s.Cluster != cluster:
+		case s.Role == "leader":
+			return s.at
+		case s.Leader.Node != m.papers.ID:
+			hearsay = cmp.Or(hearsay, s.Leader.Address)
+		}
+	}
+	return hearsay
 }
 
 // relocate notes where a member is reached that is not where the configuration has it.
@@ -121,6 +145,8 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 		return
 	}
 	switch {
+	case answer.Twin:
+		m.halt(errTwin)
 	case answer.Member:
 		m.countIn()
 	case answer.Settled && m.papers.read().Member:
@@ -132,17 +158,15 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 	}
 }
 
-// confirm notes, once, that the cluster counts this node in.
+// confirm asks the leader that this node hears, as long as it does not know that the cluster counts this
+// node in, and has it where it is.
 func (m *membership) confirm(ctx context.Context) {
-	if m.papers.read().Member {
+	own, _ := m.own()
+	if m.papers.read().Member && string(own.Address) == m.network.Address() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	own := m.card()
-	var answer standing
-	if m.once(ctx, query{Ask: askStanding, Card: &own}, &answer) == nil && answer.Member {
-		m.countIn()
+	if leader := m.leaderAddress(ctx); leader != "" {
+		m.inquire(ctx, leader)
 	}
 }
 
@@ -173,7 +197,7 @@ func (m *membership) avoidForeigners(ctx context.Context) {
 	}
 	cluster := m.papers.read().Cluster
 	foreign := ""
-	for _, s := range m.look(ctx, m.cfg.Join) {
+	for _, s := range m.look(ctx, m.addresses()) {
 		switch {
 		case s.Bound && s.Cluster == cluster:
 			m.atHome = true
@@ -186,7 +210,7 @@ func (m *membership) avoidForeigners(ctx context.Context) {
 		m.nextJoinLook = time.Now().Add(repeatComplaint)
 		return
 	}
-	if time.Since(m.began) > m.foreignPatience {
+	if time.Since(m.began) > m.cfg.patience {
 		m.halt(foreignError(cluster, foreign, m.cfg.DataDir))
 	}
 }

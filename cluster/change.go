@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,14 @@ func (n *Node) Add(address string) (string, error) {
 // whether there was such a member. What would leave the cluster without a majority that can be reached
 // is refused. A leader that is to be removed hands over first.
 func (n *Node) Remove(node string) (bool, error) {
+	if n.membership == nil {
+		return false, errAlone
+	}
+	_, unknown := n.membership.member(node)
 	var removed bool
 	err := n.change(query{Ask: askRemove, Node: node}, &removed)
-	return removed, err
+	// A leader that was lost over it may have removed it all the same, and the next one finds it gone.
+	return err == nil && (removed || unknown == nil), err
 }
 
 // Transfer hands leadership to a voter, which is given by id or label; empty: to the one that is
@@ -89,6 +95,7 @@ var (
 
 // remove removes a member, on the leader.
 func (m *membership) remove(ctx context.Context, node string) (bool, error) {
+	m.survey(ctx)
 	s, err := m.member(node)
 	if errors.Is(err, errNoMember) {
 		return false, nil
@@ -99,6 +106,7 @@ func (m *membership) remove(ctx context.Context, node string) (bool, error) {
 	if string(s.ID) != m.papers.ID {
 		return true, m.inTurn(ctx, func() error { return m.expel(ctx, s) })
 	}
+	m.countIn()
 	if err := m.handOver(ctx, ""); err != nil {
 		return false, fmt.Errorf("hand over before the leader is removed: %w", err)
 	}
@@ -109,6 +117,7 @@ func (m *membership) remove(ctx context.Context, node string) (bool, error) {
 
 // expel takes a member out of the configuration, unless the cluster could not go on without it.
 func (m *membership) expel(ctx context.Context, s raft.Server) error {
+	m.survey(ctx)
 	voters, live := 0, 0
 	for _, other := range m.configuration() {
 		if other.ID == s.ID || other.Suffrage != raft.Voter {
@@ -129,6 +138,16 @@ func (m *membership) expel(ctx context.Context, s raft.Server) error {
 	return nil
 }
 
+// survey asks the members that were not heard a moment ago: a new leader has not asked anybody yet.
+func (m *membership) survey(ctx context.Context) {
+	for _, s := range m.configuration() {
+		if !m.reachable(s) {
+			m.askMembers(ctx)
+			return
+		}
+	}
+}
+
 // reachable reports whether a member was heard a moment ago.
 func (m *membership) reachable(s raft.Server) bool {
 	_, fresh := m.roster.of(string(s.ID))
@@ -140,6 +159,7 @@ func (m *membership) transfer(ctx context.Context, node string) error {
 	if node == "" {
 		return m.handOver(ctx, "")
 	}
+	m.survey(ctx)
 	s, err := m.member(node)
 	switch {
 	case errors.Is(err, errNoMember):
@@ -156,33 +176,42 @@ func (m *membership) transfer(ctx context.Context, node string) error {
 	return m.handOver(ctx, string(s.ID))
 }
 
-// handOver makes another voter the leader: the one with this id, or any. Raft gives up early where the
-// other is a little behind, so it is tried until ctx ends.
+// handOver makes another voter the leader: the one with this id, or any. It is tried until ctx ends:
+// Raft gives up early where the other is a little behind, and this node may be elected once more.
 func (m *membership) handOver(ctx context.Context, to string) error {
+	m.survey(ctx)
 	for {
 		heir, ok := m.heir(to)
 		if !ok {
 			return errNoHeir
 		}
 		err := settled(ctx, m.raft.LeadershipTransferToServer(heir.ID, heir.Address))
-		if err == nil || m.raft.State() != raft.Leader {
-			return m.succeeded(ctx, heir, to != "")
+		if m.raft.State() != raft.Leader {
+			err = m.succeeded(ctx, heir, to != "")
+		}
+		if !errors.Is(err, errStillLeading) && m.raft.State() != raft.Leader {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("hand over to node %s: %w", heir.ID, err)
+			return fmt.Errorf("hand over to node %s: %w", heir.ID, cmp.Or(err, ctx.Err()))
 		case <-time.After(m.cfg.ElectionTimeout / 4):
 		}
 	}
 }
 
-// succeeded waits until there is another leader, and it is the heir where nobody else will do.
+var errStillLeading = errors.New("this node was elected again")
+
+// succeeded waits until another node leads: the heir, where nobody else will do.
 func (m *membership) succeeded(ctx context.Context, heir raft.Server, exactly bool) error {
 	for {
-		switch _, leader := m.raft.LeaderWithID(); {
-		case leader == heir.ID, !exactly && leader != "" && string(leader) != m.papers.ID:
+		_, leader := m.raft.LeaderWithID()
+		switch {
+		case string(leader) == m.papers.ID:
+			return errStillLeading
+		case leader == heir.ID, !exactly && leader != "":
 			return nil
-		case leader != "" && string(leader) != m.papers.ID:
+		case leader != "":
 			return fmt.Errorf("node %s was elected in place of node %s", leader, heir.ID)
 		}
 		select {

@@ -62,6 +62,8 @@ type Config struct {
 	// would be to diverge from nodes that can. It must not return. Without it, the node panics.
 	Fatal func(error)
 
+	patience time.Duration // searchPatience
+
 	Clock   Clock
 	Logger  *slog.Logger
 	Metrics *Metrics
@@ -92,6 +94,9 @@ func (c Config) complete() Config {
 	}
 	if c.Fatal == nil {
 		c.Fatal = func(err error) { panic(err) }
+	}
+	if c.patience == 0 {
+		c.patience = searchPatience
 	}
 	if c.Clock.Monotonic == nil || c.Clock.Wall == nil {
 		c.Clock = SystemClock()

@@ -18,7 +18,7 @@ import (
 )
 
 // fleetPatience bounds what must happen by itself. It says only that something hangs.
-const fleetPatience = 60 * time.Second
+const fleetPatience = 20 * time.Second
 
 // fleet is some nodes of a test, each with a directory and an address of its own, by letter. They
 // talk over real sockets.

@@ -25,7 +25,11 @@ import (
 
 // form is one round of an empty node's search for its cluster.
 func (m *membership) form(ctx context.Context) {
-	seen := m.look(ctx, m.addresses())
+	seen := m.look(ctx, slices.Concat(m.addresses(), m.callers.recent(), m.hearsay))
+	m.hearsay = nil
+	for _, s := range seen {
+		m.hearsay = append(m.hearsay, s.Callers...)
+	}
 	m.release(seen)
 	id := m.papers.read()
 	existing, err := formedAmong(seen, id.Cluster)
@@ -101,7 +105,7 @@ func (m *membership) desertion(id identity, seen []sighting) string {
 			gone = "the founder has lost its directory"
 		}
 	}
-	if gone == "" && time.Since(m.heard) > m.patience {
+	if gone == "" && time.Since(m.heard) > m.cfg.patience {
 		return "there is no sign of it"
 	}
 	return gone

@@ -65,6 +65,16 @@ func TestWrongAndSilentAddressesDoNotKeepFromForming(t *testing.T) {
 	f.wantShape("abc")
 }
 
+// It is enough that all are given the address of one of them.
+func TestNodesFindEachOtherThroughOneOfThem(t *testing.T) {
+	f := newFleet(t, 4, 4)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.edit(name, func(c *Config) { c.Join = []string{f.cfg["a"].PeerListen} })
+	}
+	f.start("d", "c", "b", "a")
+	f.wantShape("abcd")
+}
+
 func TestNodesWithOneNameFormNothing(t *testing.T) {
 	f := newFleet(t, 2, 2)
 	for _, name := range []string{"a", "b"} {

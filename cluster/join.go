@@ -58,7 +58,9 @@ func (m *membership) admitMember(ctx context.Context, c card) error {
 		if err := m.acquainted(ctx, &c); err != nil {
 			return err
 		}
-		if s, member := find(m.configuration(), c.Node); member {
+		if s, member := find(m.configuration(), c.Node); member && m.twin(ctx, s, c) {
+			return errTwin
+		} else if member {
 			return m.readdress(ctx, s, c.Address)
 		}
 		if c.Counted {

@@ -33,6 +33,10 @@ func (m *membership) look(ctx context.Context, addresses []string) []sighting {
 			if _, err := m.network.Ask(ctx, address, query{Ask: askWho}, &c); err != nil || c.Node == "" {
 				return
 			}
+			if c.Node == m.papers.ID {
+				m.checkTwin(c, address)
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if known, twice := found[c.Node]; !twice || known.at != known.Address {
@@ -41,8 +45,6 @@ func (m *membership) look(ctx context.Context, addresses []string) []sighting {
 		})
 	}
 	all.Wait()
-	m.checkTwin(found[m.papers.ID])
-	delete(found, m.papers.ID)
 	var seen []sighting
 	for _, s := range found {
 		seen = append(seen, s)
@@ -89,10 +91,14 @@ func (m *membership) addresses() []string {
 // errTwin says that a data directory was copied.
 var errTwin = errors.New("another process runs with this node's identity: a copy of its data directory is in use; stop one of them, and start it on an empty directory")
 
-// checkTwin stops the node if its own id was found in another process.
-func (m *membership) checkTwin(s sighting) {
-	if s.Node == m.papers.ID && s.Life != m.life {
-		m.log.Error("this node's identity is in use elsewhere", "address", s.at, "its_address", s.Address)
+// checkTwin looks whether it was this very process that was found under this node's id. If not, the one
+// that is not where the configuration has the member gives up.
+func (m *membership) checkTwin(c card, at string) {
+	if c.Life == m.life {
+		return
+	}
+	m.said.say(slog.LevelError, "this node's identity is in use elsewhere: a copy of its data directory", "address", at, "its_address", c.Address)
+	if own, listed := m.own(); !listed || string(own.Address) != m.network.Address() {
 		m.halt(errTwin)
 	}
 }

@@ -22,10 +22,9 @@ const (
 	changeTimeout = 10 * time.Second
 	// careEvery is how often a node looks after its membership; with a short election timeout, more often.
 	careEvery = time.Second
-	// reservationPatience is how long an empty node stays reserved for a founder that does not answer.
-	reservationPatience = 10 * time.Second
-	// foreignPatience is how long a node looks for its own cluster where only others answer.
-	foreignPatience = 10 * time.Second
+	// searchPatience is how long a node looks for what it should find: the founder that has reserved it,
+	// or its own cluster where only others answer.
+	searchPatience = 10 * time.Second
 )
 
 // membership is a node's part in forming its cluster, and in what changes the cluster's members: it
@@ -40,11 +39,16 @@ type membership struct {
 
 	// roster is what is known of the others.
 	roster *roster
+	// callers are nodes that this one may not know of otherwise.
+	callers *callers
 	// turn has room for one: the change of membership that is under way.
 	turn chan struct{}
 	said *complaints
 	// halted is why the node must not serve, once there is a reason.
 	halted atomic.Pointer[error]
+
+	// cleared: this node may speak under its id.
+	cleared atomic.Bool
 
 	raft    *raft.Raft
 	running chan struct{} // closed when raft is there
@@ -53,22 +57,21 @@ type membership struct {
 	cancel context.CancelFunc
 
 	// The rest belongs to run.
-	began           time.Time
-	reserved        string    // the cluster that this empty node is reserved for
-	heard           time.Time // when there was last a sign of it
-	patience        time.Duration
-	foreignPatience time.Duration
-	atHome          bool // a member of the own cluster was found among the addresses to join
-	nextJoinLook    time.Time
-	caughtUp        map[string]int
-	lastCommit      uint64
+	began        time.Time
+	reserved     string    // the cluster that this empty node is reserved for
+	hearsay      []string  // addresses of empty nodes that others know
+	heard        time.Time // when there was last a sign of it
+	atHome       bool      // a member of the own cluster was found among the addresses to join
+	nextJoinLook time.Time
+	caughtUp     map[string]int
+	lastCommit   uint64
 }
 
 func newMembership(cfg Config, p *papers, life uint64, leading func() bool) *membership {
 	m := &membership{
 		cfg: cfg, papers: p, life: life, leading: leading, log: cfg.Logger,
-		roster: newRoster(), turn: make(chan struct{}, 1), said: newComplaints(cfg.Logger),
-		running: make(chan struct{}), patience: reservationPatience, foreignPatience: foreignPatience, caughtUp: map[string]int{},
+		roster: newRoster(), callers: newCallers(), turn: make(chan struct{}, 1), said: newComplaints(cfg.Logger),
+		running: make(chan struct{}), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -82,19 +85,13 @@ func (m *membership) begin(r *raft.Raft) {
 
 var errStarting = errors.New("the node is starting")
 
-// runs reports whether Raft is there.
-func (m *membership) runs() bool {
-	select {
-	case <-m.running:
-		return true
-	default:
-		return false
-	}
-}
-
 // run forms or finds the cluster, and then looks after the membership until ctx ends.
 func (m *membership) run(ctx context.Context) {
 	m.began = time.Now()
+	if m.bound() {
+		m.look(ctx, m.addresses()) // for a twin, before anything is said under this node's id
+	}
+	m.cleared.Store(m.halted.Load() == nil)
 	pace := m.pace()
 	for ctx.Err() == nil && m.halted.Load() == nil {
 		if m.bound() {
@@ -177,7 +174,10 @@ const (
 var errNotLeader = errors.New("not the leader")
 
 // receive answers a peer's question.
-func (m *membership) receive(c net.Conn, _ peer.Greeting) {
+func (m *membership) receive(c net.Conn, g peer.Greeting) {
+	if g.Node != m.papers.ID {
+		m.callers.note(g.Address)
+	}
 	peer.Answer(c, askTimeout, func(text json.RawMessage) (any, error) {
 		select {
 		case <-m.running:
@@ -194,7 +194,21 @@ func (m *membership) receive(c net.Conn, _ peer.Greeting) {
 	})
 }
 
+// answer answers a question. That leadership was lost on the way means: ask who leads now. All that may
+// be asked may be asked again.
 func (m *membership) answer(ctx context.Context, q query) (any, error) {
+	reply, err := m.reply(ctx, q)
+	for _, lost := range []error{
+		errNotLeader, raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress,
+	} {
+		if errors.Is(err, lost) {
+			return nil, errNotLeader
+		}
+	}
+	return reply, err
+}
+
+func (m *membership) reply(ctx context.Context, q query) (any, error) {
 	switch q.Ask {
 	case askWho:
 		return m.card(), nil
@@ -252,11 +266,11 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 		}
 		return copyAnswer(reply, answer)
 	}
-	address, id := m.raft.LeaderWithID()
-	if id == "" || string(id) == m.papers.ID {
+	address := m.leaderAddress(ctx)
+	if address == "" {
 		return errNotLeader
 	}
-	_, err := m.network.Ask(ctx, m.roster.locate(string(id), string(address)), q, answer)
+	_, err := m.network.Ask(ctx, address, q, answer)
 	var no *peer.Refused
 	if errors.As(err, &no) {
 		if no.Reason == errNotLeader.Error() {
@@ -269,6 +283,19 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 		return errNotLeader
 	}
 	return err
+}
+
+// leaderAddress returns where the leader is reached; empty: nobody knows of one. A node that was removed
+// does not hear the leader any more, so it asks the others.
+func (m *membership) leaderAddress(ctx context.Context) string {
+	address, id := m.raft.LeaderWithID()
+	switch {
+	case string(id) == m.papers.ID:
+		return ""
+	case id != "":
+		return m.roster.locate(string(id), string(address))
+	}
+	return m.leaderAmong(m.look(ctx, m.addresses()))
 }
 
 // copyAnswer gives an answer of this node the form that it has when it has travelled.

@@ -29,6 +29,8 @@ type card struct {
 	Counted bool   `json:"counted"` // which was once known to count it in
 	Expect  int    `json:"expect"`
 
+	Callers []string `json:"callers,omitempty"` // addresses of empty nodes that have asked this one, also empty
+
 	Role    string `json:"role"`
 	Applied uint64 `json:"applied"`
 	Leader  place  `json:"leader"` // as far as it knows
@@ -44,13 +46,17 @@ type entry struct {
 func (m *membership) card() card {
 	id := m.papers.read()
 	address, leader := m.raft.LeaderWithID()
-	return card{
+	c := card{
 		Node: id.ID, Label: m.cfg.NodeID, Chosen: m.cfg.NodeIDGiven,
 		Address: m.network.Address(), Client: m.cfg.ClientAdvertise, Life: m.life, Reads: readable(),
 		Cluster: id.Cluster, Bound: m.bound(), Counted: id.Member, Expect: m.cfg.BootstrapExpect,
 		Role: strings.ToLower(m.raft.State().String()), Applied: m.raft.AppliedIndex(),
 		Leader: place{Node: string(leader), Address: string(address)},
 	}
+	if !c.Bound {
+		c.Callers = m.callers.recent()
+	}
+	return c
 }
 
 // roster is what is known of the other members. The leader asks each of them, the others ask the leader.
@@ -135,6 +141,9 @@ func (m *membership) refresh(ctx context.Context) {
 	m.roster.note(m.card(), time.Now())
 	if m.leading() {
 		m.askMembers(ctx)
+		return
+	}
+	if _, leader := m.raft.LeaderWithID(); leader == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

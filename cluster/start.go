@@ -201,7 +201,7 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 	}
 	n.membership = newMembership(n.cfg, n.id, n.queue.incarnation, func() bool { return n.proposer.leading() != nil })
 	n.membership.network = n.network
-	layer := newStreamLayer(n.network, n.clusterID, n.membership.roster.locate)
+	layer := newStreamLayer(n.membership)
 	n.network.Serve(peer.Host{
 		Introduce: n.introduce,
 		Admit:     n.admit,
@@ -237,7 +237,7 @@ func (n *Node) admit(p peer.Purpose, g peer.Greeting) error {
 		return nil
 	case g.Node == n.id.ID:
 		return errTwin
-	case p == peer.Forward && !n.membership.runs():
+	case !n.membership.cleared.Load():
 		return errStarting
 	}
 	return n.id.speak(g.Cluster)

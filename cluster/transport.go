@@ -82,14 +82,17 @@ type streamLayer struct {
 	// locate returns where a member is reached now, which may not be where the configuration has it.
 	locate   func(id, address string) string
 	cluster  func() string // the cluster that Raft speaks for
+	cleared  func() bool   // whether it may speak
 	accepted chan net.Conn
 	closed   chan struct{}
 	once     sync.Once
 }
 
-func newStreamLayer(network *peer.Network, cluster func() string, locate func(id, address string) string) *streamLayer {
+func newStreamLayer(m *membership) *streamLayer {
 	return &streamLayer{
-		network: network, cluster: cluster, locate: locate,
+		network: m.network, locate: m.roster.locate,
+		cluster:  func() string { return m.papers.read().Cluster },
+		cleared:  m.cleared.Load,
 		accepted: make(chan net.Conn), closed: make(chan struct{}),
 	}
 }
@@ -140,6 +143,9 @@ func (s *streamLayer) Addr() net.Addr { return advertised(s.network.Address()) }
 func (s *streamLayer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+	if !s.cleared() {
+		return nil, errStarting
+	}
 	id, address, _ := strings.Cut(string(to), "@")
 	address = s.locate(id, address)
 	c, g, err := s.network.Dial(ctx, address, peer.Raft)
