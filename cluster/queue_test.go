@@ -126,6 +126,7 @@ func TestRunProposedAgainWaitsOnlyForWhatIsLeft(t *testing.T) {
 	wait := newRun([]semaphore.Request{semaphore.Acquire{Key: "k", Holder: "h", Permits: 1, Wait: 3 * time.Second}}, time.Second)
 	q := queueOf(t, wait)
 	q.again(take(q), 2*time.Second)
+	q.take(1, 2*time.Second, false, 0)
 	want := fsm.AppendRequest(nil, semaphore.Acquire{Key: "k", Holder: "h", Permits: 1, Wait: 2 * time.Second})
 	if string(wait.encoded) != string(want) {
 		t.Errorf("proposed again as %q, want %q", wait.encoded, want)
