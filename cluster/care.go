@@ -17,6 +17,7 @@ func (m *membership) care(ctx context.Context) {
 		m.countIn() // before it had a vote, the cluster has known it
 	}
 	m.refresh(ctx)
+	m.saveRoster()
 	switch _, leader := m.raft.LeaderWithID(); {
 	case m.leading():
 		m.lead(ctx)
@@ -104,6 +105,10 @@ func (m *membership) search(ctx context.Context) {
 	}
 	if leader := m.leaderAmong(seen); leader != "" {
 		m.inquire(ctx, leader)
+		return
+	}
+	if m.raft.LastIndex() == 0 && time.Since(m.began) > m.cfg.patience {
+		m.said.say(slog.LevelError, "this node has voted in a cluster of which nothing has arrived: if the nodes that formed it are gone for ever, empty the data directory", "cluster", cluster)
 	}
 }
 

@@ -31,6 +31,14 @@
 // is gone, the leader writes that its waiters are lost: they keep their places for a grace, in which
 // their clients can come back for them with the same holder.
 //
+// Members. A cluster has an id, made at random, and so has each node. Raft connections are between
+// nodes of one cluster, each to a node that is meant by its id: whatever goes wrong while a cluster is
+// formed (forming.go) or changed (join.go, change.go, promote in care.go), two clusters never mix, and
+// a node whose disk was lost never votes under its old id. What a node promises it has written down
+// first (identity.go, papers.go), and when its log is not whole, it does not start (evidence.go).
+// Nodes find out about each other by asking (query.go, look.go, roster.go).
+//
 // To add a command, edit fsm (the format and the meaning of the request); this package carries
-// requests without looking into them, except for Acquire.
+// requests without looking into them, except for Acquire. To add a question that nodes ask each other,
+// edit query.go.
 package cluster

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,31 @@ func TestNodeWithAGivenNameReplacesADeadNamesake(t *testing.T) {
 	f.wantShapeOf("abc", "a", "b", "c")
 	f.stop("c")
 	f.wantShape("abd")
+}
+
+// Also a leader that has never heard a dead member knows what it was called.
+func TestDeadMemberIsKnownByItsNameAfterARestart(t *testing.T) {
+	f := formed(t, "a", "b", "c")
+	f.wantKnown("c")
+	dead := f.nodes["c"].id.ID
+	f.stop("c")
+	f.stop("a", "b")
+	f.start("a", "b")
+	want := Member{
+		ID: dead, Label: f.cfg["c"].NodeID, Address: f.cfg["c"].PeerListen, Role: "unreachable", Voter: true,
+		ClientAddress: f.cfg["c"].ClientAdvertise, Applied: -1,
+	}
+	for _, name := range []string{"a", "b"} {
+		f.eventually(func() string {
+			if got := describedBy(f.nodes[name], dead); got != want {
+				return fmt.Sprintf("%s describes c as %+v, want %+v", name, got, want)
+			}
+			return ""
+		})
+	}
+	if removed, err := f.nodes["a"].Remove(f.cfg["c"].NodeID); err != nil || !removed {
+		t.Errorf("remove it by its name: %v, %v, want true", removed, err)
+	}
 }
 
 // wantShapeOf is wantShape for some of the nodes.

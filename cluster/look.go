@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -22,56 +23,74 @@ type sighting struct {
 func (m *membership) look(ctx context.Context, addresses []string) []sighting {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	var (
-		mu    sync.Mutex
-		found = map[string]sighting{}
-		all   sync.WaitGroup
-	)
-	for _, address := range resolve(ctx, addresses) {
-		all.Go(func() {
-			var c card
-			if _, err := m.network.Ask(ctx, address, query{Ask: askWho}, &c); err != nil || c.Node == "" {
-				return
-			}
-			if c.Node == m.papers.ID {
-				m.checkTwin(c, address)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if known, twice := found[c.Node]; !twice || known.at != known.Address {
-				found[c.Node] = sighting{c, address}
+	l := &lookout{membership: m, asked: make(map[string]bool), found: make(map[string]sighting)}
+	for _, address := range addresses {
+		l.asking.Go(func() {
+			for _, one := range resolve(ctx, address) {
+				l.asking.Go(func() { l.ask(ctx, one) })
 			}
 		})
 	}
-	all.Wait()
-	var seen []sighting
-	for _, s := range found {
-		seen = append(seen, s)
-	}
+	l.asking.Wait()
+	seen := slices.Collect(maps.Values(l.found))
 	slices.SortFunc(seen, func(a, b sighting) int { return compareNodes(a.card, b.card) })
 	return seen
 }
 
-// resolve looks up the names among addresses: a name may stand for many nodes. What cannot be
-// resolved is left as it is.
-func resolve(ctx context.Context, addresses []string) []string {
-	var all []string
-	for _, address := range addresses {
-		host, port, err := net.SplitHostPort(address)
-		if err != nil {
-			continue
-		}
-		hosts, err := net.DefaultResolver.LookupHost(ctx, host)
-		if err != nil || len(hosts) == 1 { // one is found by its name, which its certificate may have
-			hosts = []string{host}
-		}
-		for _, h := range hosts {
-			all = append(all, net.JoinHostPort(h, port))
-		}
+// lookout is one look around.
+type lookout struct {
+	*membership
+	asking sync.WaitGroup
+
+	mu    sync.Mutex
+	asked map[string]bool     // by address
+	found map[string]sighting // by id
+}
+
+// ask asks an address, unless it was asked already.
+func (l *lookout) ask(ctx context.Context, address string) {
+	if !l.first(address) {
+		return
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	var c card
+	if _, err := l.network.Ask(ctx, address, query{Ask: askWho}, &c); err != nil || c.Node == "" {
+		return
+	}
+	if c.Node == l.papers.ID {
+		l.checkTwin(c, address)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, twice := l.found[c.Node]; !twice || known.at != known.Address {
+		l.found[c.Node] = sighting{c, address}
+	}
+}
+
+func (l *lookout) first(address string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	again := l.asked[address]
+	l.asked[address] = true
+	return !again
+}
+
+// resolve looks up the name of an address, which may stand for many nodes. By its name it is asked in any
+// case: a certificate may have nothing but that.
+func resolve(ctx context.Context, address string) []string {
+	all := []string{address}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil
+	}
+	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil || len(hosts) == 1 {
+		return all
+	}
+	for _, h := range hosts {
+		all = append(all, net.JoinHostPort(h, port))
+	}
+	return all
 }
 
 // addresses are all places where members of this node's cluster may be found.

@@ -229,7 +229,7 @@ func (n *Node) describeSelf(one *Member) {
 func (m *membership) describe(one *Member) {
 	c, fresh := m.roster.of(one.ID)
 	one.Label, one.ClientAddress = c.Label, c.Client
-	if c.Node != "" {
+	if c.Applied > 0 {
 		one.Applied = int64(c.Applied)
 	}
 	if fresh {
