@@ -23,4 +23,7 @@ type commands struct {
 	Reconcile reconcileCommand `cmd:"" group:"Care" help:"Make the books of a semaphore balance."`
 	Delete    deleteCommand    `cmd:"" group:"Care" help:"Delete a semaphore."`
 	Node      nodeCommand      `cmd:"" group:"Care" help:"Look after the nodes of a cluster."`
+
+	Completion completionCommand `cmd:"" group:"Care" help:"Print the completion script for a shell."`
+	Complete   completeCommand   `cmd:"" name:"__complete" hidden:""`
 }

@@ -6,13 +6,13 @@ import (
 
 // keyArgument names the semaphore that a command is about.
 type keyArgument struct {
-	Name string `arg:"" placeholder:"NAME" help:"Name of the semaphore."`
+	Name string `arg:"" complete:"semaphore" help:"Name of the semaphore."`
 }
 
 // holderArguments name a holder of a semaphore.
 type holderArguments struct {
 	keyArgument
-	Holder string `arg:"" help:"Id of the holder."`
+	Holder string `arg:"" complete:"holder" help:"Id of the holder."`
 }
 
 // settingFlags are the settings of a semaphore. What is not given is not sent.

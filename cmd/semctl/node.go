@@ -71,7 +71,7 @@ func (c *nodeAddCommand) Run(ctx context.Context, s *session) error {
 }
 
 type nodeRemoveCommand struct {
-	Node string `arg:"" help:"Its id or label."`
+	Node string `arg:"" complete:"node" help:"Its id or label."`
 	confirmFlag
 }
 
@@ -83,7 +83,7 @@ func (c *nodeRemoveCommand) Run(ctx context.Context, s *session) error {
 }
 
 type nodeTransferCommand struct {
-	Node string `arg:"" optional:"" help:"Id or label of the node that shall lead (default: whichever is up to date)."`
+	Node string `arg:"" optional:"" complete:"node" help:"Id or label of the node that shall lead (default: whichever is up to date)."`
 }
 
 func (c *nodeTransferCommand) Run(ctx context.Context, s *session) error {

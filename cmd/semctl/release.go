@@ -93,7 +93,10 @@ func (c *checkCommand) Run(ctx context.Context, s *session) error {
 	return s.say(o, "live")
 }
 
-type cancelCommand struct{ holderArguments }
+type cancelCommand struct {
+	keyArgument
+	Holder string `arg:"" complete:"waiter" help:"Id of the holder."`
+}
 
 // Help is printed below the summary.
 func (*cancelCommand) Help() string {
