@@ -17,6 +17,7 @@ type commands struct {
 	Info    infoCommand    `cmd:"" group:"Looking" help:"Show the figures and settings of a semaphore."`
 	Holders holdersCommand `cmd:"" group:"Looking" help:"List who holds permits of a semaphore."`
 	Waiters waitersCommand `cmd:"" group:"Looking" help:"List who waits in line."`
+	Top     topCommand     `cmd:"" group:"Looking" help:"Watch semaphores, holders and lines in a live view."`
 
 	Create    createCommand    `cmd:"" group:"Care" help:"Make a semaphore."`
 	Resize    resizeCommand    `cmd:"" group:"Care" help:"Change the capacity and settings of a semaphore."`

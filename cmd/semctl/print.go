@@ -9,9 +9,9 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/semserver/semserver/cmd/semctl/internal/plain"
 	"github.com/semserver/semserver/cmd/semctl/internal/remote"
 )
 
@@ -96,42 +96,11 @@ func (s *session) printTable(t table) error {
 	return s.print(b.String())
 }
 
-// visible makes any bytes fit for a terminal: what is not printable, and what could be taken for
-// something quoted, is quoted as in Go.
-func visible(t string) string {
-	plain := utf8.ValidString(t) && t != "" && t[0] != '"' &&
-		strings.IndexFunc(t, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-	if plain {
-		return t
-	}
-	return strconv.Quote(t)
-}
+func visible(text string) string { return plain.Text(text) }
+
+func span(d time.Duration) string { return plain.Span(d) }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
-
-// span writes a duration for people: 1h4m, 12s, 1.3s, 40ms.
-func span(d time.Duration) string {
-	switch {
-	case d == remote.Forever:
-		return "for ever"
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return trimZero(d.Round(time.Second).String())
-	}
-	return trimZero(d.Round(time.Minute).String())
-}
-
-func trimZero(s string) string {
-	for _, end := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, end) {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
-}
 
 // millis is a duration in whole milliseconds, -1 for one without end.
 func millis(d time.Duration) int64 {

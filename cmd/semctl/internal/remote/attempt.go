@@ -16,6 +16,9 @@ var ErrUnavailable = errors.New("no server answers")
 // ErrUnknown says that a request was sent and its answer was lost: it may have been done.
 var ErrUnknown = errors.New("the answer was lost, and what became of the request is not known")
 
+// errClosed says that nothing is asked any more.
+var errClosed = errors.New("closed")
+
 // Refusal is an error reply.
 type Refusal struct {
 	Code string // its first word
@@ -44,7 +47,7 @@ func judge(err error) verdict {
 	var refusal *Refusal
 	var dial *dialError
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errClosed):
 		return answered
 	case errors.As(err, &dial):
 		return undone
@@ -108,10 +111,14 @@ func (s *Servers) attempt(ctx context.Context, i int, limit time.Duration, giveU
 	}
 	bounded, cancel := context.WithDeadline(ctx, deadline)
 	result := make(chan error, 1)
-	s.asking.Go(func() {
+	started := s.start(func() {
 		defer cancel()
 		result <- ask(bounded, s.clients[i])
 	})
+	if !started {
+		cancel()
+		return errClosed
+	}
 	select {
 	case err := <-result:
 		if judge(err) == answered {

@@ -26,6 +26,9 @@ type Servers struct {
 	clients []*redis.Client
 	current atomic.Int64   // the client that answered last
 	asking  sync.WaitGroup // requests under way, also those that nobody waits for any more
+
+	mu     sync.Mutex
+	closed bool // nothing is added to asking any more
 }
 
 // Open prepares to use servers. Nothing is sent before the first command.
@@ -39,10 +42,25 @@ func Open(cfg Config) *Servers {
 
 // Close closes the connections. A request that waits in line leaves it.
 func (s *Servers) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	for _, c := range s.clients {
 		_ = c.Close() // nothing is lost: whoever wanted an answer has it
 	}
 	s.asking.Wait()
+}
+
+// start runs a request that Close waits for. It reports false, and does not, once the servers are
+// closed.
+func (s *Servers) start(request func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.asking.Go(request)
+	return true
 }
 
 // Command is one request.
