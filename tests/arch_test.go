@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"cluster":   {"/fsm", "/semaphore", "github.com/hashicorp", "go.etcd.io/bbolt", "github.com/prometheus/client_golang"},
 	"server":    {"/semaphore", "github.com/tidwall/redcon", "github.com/prometheus", "golang.org/x/sys"},
 	"admin":     {"github.com/prometheus/client_golang"},
+	"client":    {"/semaphore", "github.com/redis/go-redis", "golang.org/x/sys"},
 	"cmd/semserver": {
 		"/admin", "/cluster", "/server", "/semaphore",
 		"github.com/alecthomas/kong", "github.com/prometheus/client_golang", "go.yaml.in/yaml",
