@@ -25,6 +25,7 @@ type commands struct {
 	Delete    deleteCommand    `cmd:"" group:"Care" help:"Delete a semaphore."`
 	Node      nodeCommand      `cmd:"" group:"Care" help:"Look after the nodes of a cluster."`
 
+	Bench      benchCommand      `cmd:"" group:"Care" help:"Put servers under a load, and measure."`
 	Completion completionCommand `cmd:"" group:"Care" help:"Print the completion script for a shell."`
 	Complete   completeCommand   `cmd:"" name:"__complete" hidden:""`
 }

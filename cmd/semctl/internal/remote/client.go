@@ -33,16 +33,21 @@ func newClient(addr string, cfg Config) *redis.Client {
 const dialTimeout = 2 * time.Second
 
 func dialer(secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	plain := &net.Dialer{Timeout: dialTimeout}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		dial := plain.DialContext
-		if secure != nil && network != "unix" {
-			dial = (&tls.Dialer{NetDialer: plain, Config: secure}).DialContext
-		}
-		conn, err := dial(ctx, network, addr)
+	return func(ctx context.Context, _, addr string) (net.Conn, error) {
+		conn, err := Dial(ctx, addr, secure)
 		if err != nil {
 			return nil, &dialError{err}
 		}
 		return conn, nil
 	}
+}
+
+// Dial connects to an address that ParseAddr returned; by TLS where a configuration is given and the
+// address is not that of a Unix socket.
+func Dial(ctx context.Context, addr string, secure *tls.Config) (net.Conn, error) {
+	plain := &net.Dialer{Timeout: dialTimeout}
+	if secure == nil || network(addr) == "unix" {
+		return plain.DialContext(ctx, network(addr), addr)
+	}
+	return (&tls.Dialer{NetDialer: plain, Config: secure}).DialContext(ctx, network(addr), addr)
 }
