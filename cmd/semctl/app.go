@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/alecthomas/kong"
 )
@@ -68,8 +69,19 @@ func newParser(c *commands, p process) (*kong.Kong, error) {
 		kong.NoDefaultHelp(),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Resolvers(p.env),
+		kong.KindMapper(reflect.String, kong.MapperFunc(decodeBytes)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, NoExpandSubcommands: true}),
 	)
+}
+
+// decodeBytes takes a word as it is: names and holders may be any bytes, which kong would make UTF-8.
+func decodeBytes(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("text")
+	if err != nil {
+		return err
+	}
+	target.SetString(fmt.Sprint(token.Value))
+	return nil
 }
 
 // helpFlag prints the page of the command that it stands with.
