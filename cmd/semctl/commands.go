@@ -7,6 +7,7 @@ type commands struct {
 	JSON       bool        `name:"json" help:"Print JSON: an object, or for a listing one object a line."`
 	Connection connection  `embed:"" group:"Connection"`
 
+	Run     guardCommand   `cmd:"" group:"Permits" help:"Run a command while holding a permit."`
 	Acquire acquireCommand `cmd:"" group:"Permits" help:"Take permits, for another process to give back."`
 	Release releaseCommand `cmd:"" group:"Permits" help:"Give a holder's permits back."`
 	Renew   renewCommand   `cmd:"" group:"Permits" help:"Set the lease of a holder, counted from now."`

@@ -75,5 +75,5 @@ func complaint(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "semctl: interrupted"
 	}
-	return "semctl: " + strings.Join(strings.Fields(visible(err.Error())), " ")
+	return "semctl: " + visible(strings.ReplaceAll(err.Error(), "\n", "; "))
 }

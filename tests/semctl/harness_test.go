@@ -2,7 +2,6 @@ package semctl
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,17 +147,39 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// running is a command that has been started.
+type running struct {
+	*exec.Cmd
+	t              *testing.T
+	stdout, stderr bytes.Buffer
+}
+
+// begin starts a command.
+func begin(t *testing.T, c *exec.Cmd) *running {
+	t.Helper()
+	r := &running{Cmd: c, t: t}
+	c.Stdout, c.Stderr = &r.stdout, &r.stderr
+	if err := c.Start(); err != nil {
+		t.Fatalf("%v: %v", c.Args, err)
+	}
+	return r
+}
+
+// end waits until the command has ended.
+func (r *running) end() outcome {
+	r.t.Helper()
+	err := r.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		r.t.Fatalf("%v: %v", r.Args, err)
+	}
+	return outcome{r.ProcessState.ExitCode(), r.stdout.String(), r.stderr.String()}
+}
+
 // finish runs a command to its end.
 func finish(t *testing.T, c *exec.Cmd) outcome {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	err := c.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) && !errors.Is(err, context.Canceled) {
-		t.Fatalf("%v: %v", c.Args, err)
-	}
-	return outcome{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return begin(t, c).end()
 }
 
 // ctl calls semctl and wants that exit status.

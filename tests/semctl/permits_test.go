@@ -84,14 +84,12 @@ func TestWaitEndsWithTheRelease(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.ok("acquire", "pool", "--capacity", "1", "--holder", "w")
-	waiting := s.command("acquire", "pool", "--wait", "1m", "--lease", "10s", "--holder", "next")
-	done := make(chan outcome, 1)
-	go func() { done <- finish(t, waiting) }()
+	waiting := begin(t, s.command("acquire", "pool", "--wait", "1m", "--lease", "10s", "--holder", "next"))
 	s.await("pool", "waiters", 1)
 
 	s.ok("release", "pool", "w")
 
-	o := <-done
+	o := waiting.end()
 	if o.status != 0 || !strings.Contains(o.stdout, "next") {
 		t.Fatalf("got %+v, want a grant to next", o)
 	}
@@ -106,16 +104,13 @@ func TestInterruptedWaitLeavesNothingBehind(t *testing.T) {
 	s := start(t)
 	s.ok("acquire", "pool", "--capacity", "1", "--holder", "w")
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		waiting := s.command("acquire", "pool", "--wait", "1m")
-		if err := waiting.Start(); err != nil {
-			t.Fatal(err)
-		}
+		waiting := begin(t, s.command("acquire", "pool", "--wait", "1m"))
 		s.await("pool", "waiters", 1)
 
 		_ = waiting.Process.Signal(signal)
 
-		if err := waiting.Wait(); err == nil || waiting.ProcessState.ExitCode() != 130 {
-			t.Errorf("%v: got %v, want exit status 130", signal, err)
+		if o := waiting.end(); o.status != 130 || !strings.Contains(o.stderr, "interrupted") {
+			t.Errorf("%v: got %+v, want exit status 130", signal, o)
 		}
 		s.await("pool", "waiters", 0)
 	}
@@ -130,10 +125,7 @@ func TestGrantThatMeetsASignalIsGivenBack(t *testing.T) {
 	s.ok("create", "pool", "1")
 	for round := range 25 {
 		s.do("SEM.ACQUIRE", "pool", "HOLDER", "w")
-		waiting := s.command("acquire", "pool", "--wait", "1m", "--lease", "1m", "--holder", "next")
-		if err := waiting.Start(); err != nil {
-			t.Fatal(err)
-		}
+		waiting := begin(t, s.command("acquire", "pool", "--wait", "1m", "--lease", "1m", "--holder", "next"))
 		s.await("pool", "waiters", 1)
 
 		if round%2 == 0 {
@@ -144,8 +136,7 @@ func TestGrantThatMeetsASignalIsGivenBack(t *testing.T) {
 			s.do("SEM.RELEASE", "pool", "w")
 		}
 
-		_ = waiting.Wait()
-		if waiting.ProcessState.ExitCode() == 0 { // it was faster, and told of its grant
+		if waiting.end().status == 0 { // it was faster, and told of its grant
 			s.do("SEM.RELEASE", "pool", "next")
 		}
 		s.await("pool", "in_use", 0)
@@ -153,16 +144,15 @@ func TestGrantThatMeetsASignalIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestHolderThatHeldBeforeKeepsItsPermitThroughASignal(t *testing.T) {
+func TestHolderThatHoldsOtherPermitsKeepsThem(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.ok("acquire", "pool", "--capacity", "2", "--holder", "w", "--lease", "1m")
 	s.do("SEM.ACQUIRE", "pool", "HOLDER", "other")
-	waiting := s.command("acquire", "pool", "--wait", "1m", "--holder", "w", "--permits", "2")
 
-	o := finish(t, waiting)
+	o := s.ctl(1, "acquire", "pool", "--wait", "1m", "--holder", "w", "--permits", "2")
 
-	if o.status != 1 || !strings.Contains(o.stderr, "CONFLICT") {
+	if !strings.Contains(o.stderr, "CONFLICT") {
 		t.Errorf("got %+v, want CONFLICT", o)
 	}
 	if got := s.figure("pool", "in_use"); got != 2 {
