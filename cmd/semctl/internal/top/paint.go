@@ -67,7 +67,7 @@ type grid struct {
 const (
 	gap          = 2
 	defaultShare = 2
-	minName      = 8
+	minName      = 16
 )
 
 func newGrid(columns []column, width int) grid {

@@ -122,9 +122,9 @@ func (m *Model) footer() string {
 	case m.typing:
 		return dim("enter: keep  esc: all")
 	case m.open != nil:
-		return dim("↑↓ select  tab: holders, line  x: release  esc: back  ?: help  q: quit")
+		return dim("q: quit  ?: help  ↑↓ select  esc: back  x: release  tab: holders, line")
 	}
-	return dim(fmt.Sprintf("↑↓ select  enter: open  /: filter  s: sort (%s)  r: reverse  p: pause  ?: help  q: quit", m.order.title()))
+	return dim(fmt.Sprintf("q: quit  ?: help  ↑↓ select  enter: open  /: filter  s: sort (%s)  r: reverse  p: pause", m.order.title()))
 }
 
 const helpPage = `Keys
@@ -137,7 +137,7 @@ const helpPage = `Keys
   s                              the next of these orders
   r                              the other way round
   tab                            in a semaphore: between its holders and its line
-  x                              release the selected holder, or make the waiter leave the line; asks first
+  x                              release the selected holder, or take it out of the line
   p space                        pause
   q                              quit
 
