@@ -36,6 +36,9 @@ func Persist() Option { return func(r *request) { r.persist = true } }
 // under this id already gets the same permit again, and shares it.
 func Holder(id string) Option { return func(r *request) { r.holder, r.named = id, true } }
 
+// HolderPrefix makes the id that is made for this Acquire alone begin so, for people to recognise.
+func HolderPrefix(text string) Option { return func(r *request) { r.prefix = text } }
+
 // Fresh fences off whoever holds under the same Holder: the permit moves to this caller with a new token
 // and a new lease.
 func Fresh() Option { return func(r *request) { r.fresh = true } }
@@ -64,6 +67,7 @@ func WhenUnavailable(u Unavailable) Option { return func(r *request) { r.unavail
 type request struct {
 	name, holder   string
 	named          bool // the caller chose the holder; others may know it
+	prefix         string
 	permits        int64
 	capacity       int64
 	create         bool
@@ -81,7 +85,7 @@ func newRequest(name string, options []Option) (*request, error) {
 		o(r)
 	}
 	if !r.named {
-		r.holder = rand.Text()
+		r.holder = r.prefix + rand.Text()
 	}
 	return r, r.check()
 }

@@ -66,6 +66,13 @@ func TestEachAcquireHasAHolderOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestPrefixMakesAHolderRecognisable(t *testing.T) {
+	r, err := newRequest("loader", []Option{HolderPrefix("pod-7-")})
+	if err != nil || !strings.HasPrefix(r.holder, "pod-7-") || len(r.holder) < 20 || r.named {
+		t.Errorf("got holder %q and %v, want an id of its own that begins with pod-7-", r.holder, err)
+	}
+}
+
 func TestConfigThatMakesNoSenseIsRefused(t *testing.T) {
 	for _, config := range []Config{{Addrs: []string{"a:1", ""}}, {Connections: -1}} {
 		if _, err := New(config); err == nil {
