@@ -26,7 +26,7 @@ func (c *guardCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	defer g.Client.Close()
+	defer func() { _ = g.Client.Close() }() // nothing is to be sent any more
 	servers := remote.Open(s.servers)
 	defer servers.Close()
 	outlet := guard.NewOutlet(s.stderr)

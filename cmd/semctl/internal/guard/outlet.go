@@ -50,7 +50,7 @@ func (o *Outlet) Write(piece []byte) (int, error) {
 }
 
 // Close waits until everything is written, or for a second where the stream is stuck.
-func (o *Outlet) Close() error {
+func (o *Outlet) Close() {
 	o.mu.Lock()
 	closed := o.closed
 	o.closed = true
@@ -62,5 +62,4 @@ func (o *Outlet) Close() error {
 	case <-o.done:
 	case <-time.After(outletFlush):
 	}
-	return nil
 }
