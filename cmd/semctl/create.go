@@ -31,7 +31,7 @@ func (c *createCommand) Run(ctx context.Context, s *session) error {
 		w.all = append(w.all, "IFABSENT")
 	}
 	if c.MinToken != 0 {
-		if err := c.confirm(s, "lift the tokens of all semaphores above %d, for good", c.MinToken); err != nil {
+		if err := c.confirm(ctx, s, "lift the tokens of all semaphores above %d, for good", c.MinToken); err != nil {
 			return err
 		}
 	}

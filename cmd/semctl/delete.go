@@ -57,7 +57,7 @@ func (c *deleteCommand) ask(ctx context.Context, s *session, servers *remote.Ser
 	if err != nil {
 		return err
 	}
-	return c.confirm(s, "delete %s, of which %d of %d permits are held and for which %d wait",
+	return c.confirm(ctx, s, "delete %s, of which %d of %d permits are held and for which %d wait",
 		visible(c.Name), info.Number("in_use"), info.Number("capacity"), info.Number("waiters"))
 }
 

@@ -76,7 +76,7 @@ type nodeRemoveCommand struct {
 }
 
 func (c *nodeRemoveCommand) Run(ctx context.Context, s *session) error {
-	if err := c.confirm(s, "remove the node %s from the cluster", visible(c.Node)); err != nil {
+	if err := c.confirm(ctx, s, "remove the node %s from the cluster", visible(c.Node)); err != nil {
 		return err
 	}
 	return s.changeNodes(ctx, "removed", "SEM.NODE", "REMOVE", c.Node)

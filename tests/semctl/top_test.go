@@ -203,3 +203,24 @@ func TestTopEndsWithASignal(t *testing.T) {
 
 	top.await("ended with 130")
 }
+
+func TestQuestionsAreAskedOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.ok("create", "pool", "2")
+	for _, c := range []struct {
+		answer       []string
+		says, status string
+	}{
+		{[]string{"Enter"}, "nothing was done", "64"},
+		{[]string{"n", "Enter"}, "nothing was done", "64"},
+		{[]string{"C-c"}, "interrupted", "130"},
+		{[]string{"y", "Enter"}, "deleted", "0"},
+	} {
+		term := s.inTerminal(100, 24, "delete", "pool")
+		term.await("delete pool, of which 0 of 2 permits are held and for which 0 wait? [y/N]")
+		term.press(c.answer...)
+		term.await(c.says, "ended with "+c.status)
+	}
+	s.ctl(1, "info", "pool")
+}
