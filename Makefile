@@ -26,6 +26,7 @@ run: ## Run a node with its defaults (ARGS='--flag …' adds flags)
 .PHONY: test
 test: redis ## Run every test, with the race detector
 	$(GO) test -race -timeout 10m ./...
+	$(GO) -C examples/fencing test -race -timeout 10m ./...
 
 .PHONY: faults
 faults: ## Kill a node under load, ROUNDS (200) times
