@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/semserver/semserver/cmd/semctl/internal/remote"
 )
@@ -24,22 +26,57 @@ func (*nodeListCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	var t table
-	t.add("LABEL", "ADDRESS", "ROLE", "VOTER", "ASKED", "ID")
+	if !s.json {
+		return s.printTable(nodeTable(nodes))
+	}
 	for _, n := range nodes {
-		if s.json {
-			if err := s.printJSON(fieldsObject(n)); err != nil {
-				return err
-			}
-			continue
+		if err := s.printJSON(fieldsObject(n)); err != nil {
+			return err
 		}
-		t.add(visible(n.Text("label")), visible(n.Text("address")), visible(n.Text("role")),
-			yesNo(n.Number("voter")), yesNo(n.Number("self")), visible(n.Text("id")))
 	}
-	if s.json {
-		return nil
+	return nil
+}
+
+// nodeTable shows what operators look for first, then whatever else the server tells.
+func nodeTable(nodes []remote.Fields) table {
+	names := []string{"label", "role", "voter", "self", "address"}
+	if len(nodes) > 0 {
+		for _, f := range nodes[0] {
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
 	}
-	return s.printTable(t)
+	var t table
+	var head []string
+	for _, name := range names {
+		if name == "self" {
+			name = "asked"
+		}
+		head = append(head, strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
+	}
+	t.add(head...)
+	for _, n := range nodes {
+		var cells []string
+		for _, name := range names {
+			cells = append(cells, nodeCell(n, name))
+		}
+		t.add(cells...)
+	}
+	return t
+}
+
+func nodeCell(n remote.Fields, name string) string {
+	number, isNumber := n.Value(name).(int64)
+	switch {
+	case name == "voter", name == "self":
+		return yesNo(number)
+	case isNumber && number < 0, !isNumber && n.Text(name) == "":
+		return "-"
+	case isNumber:
+		return strconv.FormatInt(number, 10)
+	}
+	return visible(n.Text(name))
 }
 
 // fieldsObject is a server's map as JSON.
@@ -100,12 +137,19 @@ func (*nodeSnapshotCommand) Run(ctx context.Context, s *session) error {
 	return s.changeNodes(ctx, "written", "SEM.NODE", "SNAPSHOT")
 }
 
-// changeNodes sends a command that is not repeated when its answer was lost, and prints its reply.
+// changeNodes sends a command that is not repeated when its answer was lost. It prints what the server
+// answers, the id of a node or the path of a file, and where that is no more than a yes, what was done.
 func (s *session) changeNodes(ctx context.Context, done string, words ...any) error {
 	reply, err := s.ask(ctx, remote.Command{Args: func() []any { return words }, Once: true})
 	if err != nil {
 		return err
 	}
-	said := fmt.Sprint(reply.Value)
-	return s.say(object{{"done", done}, {"reply", text(said)}}, "%s", done)
+	answer, isText := reply.Value.(string)
+	switch {
+	case reply.Value == any(int64(0)):
+		return s.no(object{{done, false}}, "there is no such node")
+	case isText && answer != "OK":
+		return s.say(object{{done, true}, {"answer", text(answer)}}, "%s", visible(answer))
+	}
+	return s.say(object{{done, true}}, "%s", done)
 }

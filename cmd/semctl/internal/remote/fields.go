@@ -32,17 +32,18 @@ func ReadFields(reply any) (Fields, error) {
 
 // Number is the field of that name; 0 where there is none.
 func (f Fields) Number(name string) int64 {
-	n, _ := f.value(name).(int64)
+	n, _ := f.Value(name).(int64)
 	return n
 }
 
 // Text is the field of that name; empty where there is none.
 func (f Fields) Text(name string) string {
-	s, _ := f.value(name).(string)
+	s, _ := f.Value(name).(string)
 	return s
 }
 
-func (f Fields) value(name string) any {
+// Value is the field of that name; nil where there is none.
+func (f Fields) Value(name string) any {
 	for _, field := range f {
 		if field.Name == name {
 			return field.Value
