@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,11 @@ func TestBenchMeasuresEveryKindOfLoadAndLeavesNothing(t *testing.T) {
 	} {
 		got := s.object(0, append([]string{"bench", "--clients", "8"}, args...)...)
 
+		if args[0] == "-n" {
+			if n, err := strconv.ParseFloat(args[1], 64); err != nil || got["granted"].(float64) < n {
+				t.Errorf("%q: got %v grants, want them all counted", args, got["granted"])
+			}
+		}
 		acquire, release := got["acquire"].(map[string]any), got["release"].(map[string]any)
 		if got["granted"].(float64) < 50 || got["per_second"].(float64) <= 0 || acquire["count"] != got["granted"] {
 			t.Errorf("%q: got %v, want grants", args, got)

@@ -135,6 +135,8 @@ func (r *run) measure(ctx context.Context) (Report, error) {
 	cut, cutNow := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutNow()
 
+	began := time.Now()
+	r.count(r.cfg.Warmup == 0) // before the first client begins: no request of a few may be missed
 	clients := sync.WaitGroup{}
 	failures := make(chan error, r.cfg.Clients)
 	for i := range r.cfg.Clients {
@@ -143,9 +145,11 @@ func (r *run) measure(ctx context.Context) (Report, error) {
 	finished := make(chan struct{})
 	go func() { clients.Wait(); close(finished) }()
 
-	pause(stopping, finished, r.cfg.Warmup)
-	began := time.Now()
-	r.count(true)
+	if r.cfg.Warmup > 0 {
+		pause(stopping, finished, r.cfg.Warmup)
+		began = time.Now()
+		r.count(true)
+	}
 	length := r.cfg.For
 	if r.cfg.Requests > 0 {
 		length = 1<<63 - 1
