@@ -163,6 +163,8 @@ func (c *guardCommand) refused(err error) error {
 	var lost *client.LostError
 	name := visible(c.Sem)
 	switch {
+	case errors.Is(err, client.ErrNoPermit) && c.Quiet:
+		return exit(exitNotInTime)
 	case errors.Is(err, client.ErrNoPermit):
 		return fail(exitNotInTime, "%s: no permit in time", name)
 	case errors.Is(err, client.ErrUnavailable):

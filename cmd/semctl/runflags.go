@@ -19,7 +19,7 @@ type guardCommand struct {
 	Label         string        `placeholder:"TEXT" help:"What listings show (default: the command's name)."`
 	Keep          bool          `help:"Run no command: print the permit, as variables for a shell, and leave it to another process to release."`
 	Persist       bool          `help:"With --keep: a permit without end."`
-	Quiet         bool          `short:"q" help:"Say nothing but what goes wrong."`
+	Quiet         bool          `short:"q" help:"Say nothing but what goes wrong: neither who holds nor that there was no permit in time."`
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"Command to run, and its arguments."`
 }

@@ -95,8 +95,13 @@ func TestRunWithTryDoesNotWait(t *testing.T) {
 	if g.stdout.String() != "" || !strings.Contains(g.stderr.String(), "no permit in time") {
 		t.Errorf("got %q and %q, want the reason alone", g.stdout.String(), g.stderr.String())
 	}
-	if got := s.figure("loader", "refused"); got != 1 {
-		t.Errorf("refused: got %d, want 1", got)
+	quiet := guard(t, s.Addr, "echo ran", "--sem", "loader", "--try", "--quiet").start()
+	quiet.wants(75)
+	if quiet.stdout.String() != "" || quiet.stderr.String() != "" {
+		t.Errorf("with --quiet: got %q and %q, want nothing", quiet.stdout.String(), quiet.stderr.String())
+	}
+	if got := s.figure("loader", "refused"); got != 2 {
+		t.Errorf("refused: got %d, want 2", got)
 	}
 }
 
