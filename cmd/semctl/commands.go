@@ -29,4 +29,5 @@ type commands struct {
 	Bench      benchCommand      `cmd:"" group:"Care" help:"Put servers under a load, and measure."`
 	Completion completionCommand `cmd:"" group:"Care" help:"Print the completion script for a shell."`
 	Complete   completeCommand   `cmd:"" name:"__complete" hidden:""`
+	Guardian   guardianCommand   `cmd:"" name:"__guardian" hidden:""`
 }

@@ -98,7 +98,7 @@ func (c *guardCommand) command(s *session) (job.Command, error) {
 	if err != nil {
 		return job.Command{}, fail(status, "%w", err)
 	}
-	command := job.Command{Path: path, Args: c.Command, Env: s.env}
+	command := job.Command{Path: path, Args: c.Command, Env: s.env, Guardian: guardian()}
 	for _, stream := range []struct {
 		of any
 		to *uintptr
@@ -110,6 +110,15 @@ func (c *guardCommand) command(s *session) (job.Command, error) {
 		*stream.to = file.Fd()
 	}
 	return command, nil
+}
+
+// guardian is how this program is called to be one; nothing where it does not know where it lies.
+func guardian() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, "__guardian"}
 }
 
 // request is the Acquire.

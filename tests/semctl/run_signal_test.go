@@ -136,20 +136,34 @@ func TestIgnoredSignalStaysIgnored(t *testing.T) {
 	g.wants(6)
 }
 
-func TestKilledSemctlTakesTheCommandWithIt(t *testing.T) {
+func TestKilledSemctlTakesTheCommandAndWhatItStartedWithIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	g := guard(t, s.Addr, `echo $$ >"$FOLDER/pid.new"; mv "$FOLDER/pid.new" "$FOLDER/pid"; exec sleep 1000`, "--sem", "loader", "--capacity", "1", "--lease", "2s").start()
-	pid := g.pid("pid")
+	g := guard(t, s.Addr, `sleep 1000 & echo $! >"$FOLDER/background"; sh -c 'echo $$ >"$FOLDER/pid"; exec sleep 1000'; echo over`,
+		"--sem", "loader", "--capacity", "1", "--lease", "2s").start()
+	background, pid := g.pid("background"), g.pid("pid")
 
 	g.signal(syscall.SIGKILL)
 
 	g.status()
 	gone(t, pid)
+	gone(t, background)
 	s.await("loader", "in_use", 0)
 	if got := s.figure("loader", "expirations"); got != 1 {
 		t.Errorf("expirations: got %d, want the lease to have ended by itself", got)
 	}
+}
+
+func TestGuardianEndsWithTheCommand(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	// Of the processes of this machine, that which semctl has started as a guardian.
+	g := guard(t, s.Addr, `for p in /proc/[0-9]*; do
+grep -sq __guardian $p/cmdline && [ "$(cut -d ' ' -f 4 $p/stat)" = $PPID ] && basename $p; done >"$FOLDER/guardian"; exit 3`,
+		"--sem", "loader", "--capacity", "1").start()
+	pid := g.pid("guardian")
+	g.wants(3)
+	gone(t, pid)
 }
 
 func TestSemctlWhoseOutputNobodyReadsGoesOn(t *testing.T) {

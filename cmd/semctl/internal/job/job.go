@@ -18,6 +18,9 @@ type Command struct {
 	Stdin  uintptr
 	Stdout uintptr
 	Stderr uintptr
+	// Guardian is a program that calls Guard on its input; it kills the job if we are killed. None: the
+	// kernel kills the command itself, where it can.
+	Guardian []string
 }
 
 // Statuses of a command that could not be run, as shells have them.
@@ -32,7 +35,7 @@ func Find(name string) (path string, status int, err error) {
 	switch {
 	case errors.Is(err, exec.ErrDot):
 		return "", StatusNotFound, err
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
 		return "", StatusNotExecutable, err
 	case err != nil:
 		return "", StatusNotFound, err
@@ -45,6 +48,7 @@ func Find(name string) (path string, status int, err error) {
 type Job struct {
 	group    int // the command's process, and the group that it leads
 	terminal *terminal
+	guardian *guardian
 	ended    bool
 	status   int
 	stopped  bool // by its terminal
@@ -60,13 +64,17 @@ func Start(c Command) (*Job, error) {
 	if tty != nil {
 		attributes.Foreground, attributes.Ctty = true, int(c.Stdin)
 	}
+	// Without a guardian there is still what dieWithParent does.
+	g, _ := summon(c.Guardian)
 	pid, err := syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
 		Env: c.Env, Files: []uintptr{c.Stdin, c.Stdout, c.Stderr}, Sys: attributes,
 	})
 	if err != nil {
+		g.dismiss()
 		return nil, fmt.Errorf("run %s: %w", c.Path, err)
 	}
-	return &Job{group: pid, terminal: tty}, nil
+	g.watch(pid)
+	return &Job{group: pid, terminal: tty, guardian: g}, nil
 }
 
 // Signal sends a signal to every process of the job. That none is left is no error.
@@ -88,6 +96,12 @@ func (j *Job) Ended() (status int, ended bool) { return j.status, j.ended }
 // Running says whether any process of the group is left.
 func (j *Job) Running() bool {
 	return !j.ended || syscall.Kill(-j.group, 0) == nil
+}
+
+// Close lets go of a job that is over: the guardian ends, and the terminal is ours again.
+func (j *Job) Close() {
+	j.guardian.dismiss()
+	j.terminal.takeBack(j.group)
 }
 
 // PID is the process of the command.

@@ -57,12 +57,12 @@ func (j *Job) Continue() {
 	_ = j.Signal(syscall.SIGCONT) // it may have ended meanwhile
 }
 
-// Close gives the terminal back to whoever we share it with.
-func (j *Job) Close() {
-	if j.terminal == nil {
+// takeBack puts us into the foreground where a job was, for whoever we share it with.
+func (t *terminal) takeBack(from int) {
+	if t == nil {
 		return
 	}
-	if group, err := unix.IoctlGetInt(j.terminal.fd, unix.TIOCGPGRP); err == nil && group == j.group {
-		j.terminal.foreground(j.terminal.own)
+	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group == from {
+		t.foreground(t.own)
 	}
 }
