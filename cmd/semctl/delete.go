@@ -45,7 +45,7 @@ func (c *deleteCommand) ask(ctx context.Context, s *session, servers *remote.Ser
 	if c.Yes {
 		return nil
 	}
-	reply, err := servers.Do(ctx, remote.Words("SEM.INFO", c.Name))
+	reply, err := servers.Do(ctx, remote.Question("SEM.INFO", c.Name))
 	var refused *remote.Refusal
 	if errors.As(err, &refused) && refused.Code == "NOSEM" {
 		return s.no(object{{"semaphore", text(c.Name)}, {"deleted", false}}, "there is no semaphore %s", visible(c.Name))

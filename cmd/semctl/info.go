@@ -9,7 +9,7 @@ import (
 type infoCommand struct{ keyArgument }
 
 func (c *infoCommand) Run(ctx context.Context, s *session) error {
-	reply, err := s.ask(ctx, remote.Words("SEM.INFO", c.Name))
+	reply, err := s.ask(ctx, remote.Question("SEM.INFO", c.Name))
 	if err != nil {
 		return err
 	}

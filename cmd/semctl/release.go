@@ -81,7 +81,7 @@ type checkCommand struct {
 func (*checkCommand) Help() string { return "Exit status 1: it is not." }
 
 func (c *checkCommand) Run(ctx context.Context, s *session) error {
-	reply, err := s.ask(ctx, remote.Words("SEM.CHECK", c.Name, c.Holder, c.Token))
+	reply, err := s.ask(ctx, remote.Question("SEM.CHECK", c.Name, c.Holder, c.Token))
 	if err != nil {
 		return err
 	}

@@ -75,11 +75,11 @@ const pause = 100 * time.Millisecond
 
 // try calls ask with one server after the other until one has answered, or the patience is used up.
 // doubtful says that an answer was lost on the way.
-func (s *Servers) try(ctx context.Context, blocks time.Duration, once bool, ask asker) (doubtful bool, err error) {
-	giveUp := time.Now().Add(s.cfg.Patience + blocks)
-	limit := blocks + answerTime
-	if !once {
-		limit = blocks + min(answerTime, s.cfg.Patience/time.Duration(len(s.clients)))
+func (s *Servers) try(ctx context.Context, c Command, ask asker) (doubtful bool, err error) {
+	giveUp := time.Now().Add(s.cfg.Patience + c.Blocks)
+	limit := c.Blocks + answerTime
+	if !c.Once {
+		limit = c.Blocks + min(answerTime, s.cfg.Patience/time.Duration(len(s.clients)))
 	}
 	for attempt := 1; ; attempt++ {
 		i := s.current.Load()
@@ -88,13 +88,13 @@ func (s *Servers) try(ctx context.Context, blocks time.Duration, once bool, ask 
 		case answered:
 			return doubtful, err
 		case unknown:
-			doubtful = true
+			doubtful = !c.Reads
 		}
 		s.current.CompareAndSwap(i, (i+1)%int64(len(s.clients)))
 		switch {
 		case ctx.Err() != nil:
 			return doubtful, ctx.Err()
-		case doubtful && once, !s.rest(ctx, attempt, giveUp):
+		case doubtful && c.Once, !s.rest(ctx, attempt, giveUp):
 			return doubtful, s.failure(err, doubtful)
 		}
 	}

@@ -72,7 +72,7 @@ func (s *Servers) Names(ctx context.Context, match string) iter.Seq2[string, err
 
 // Nodes are the nodes of the cluster.
 func (s *Servers) Nodes(ctx context.Context) ([]Fields, error) {
-	reply, err := s.Do(ctx, Words("SEM.NODE", "LIST"))
+	reply, err := s.Do(ctx, Question("SEM.NODE", "LIST"))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Servers) Nodes(ctx context.Context) ([]Fields, error) {
 
 // page asks for one page: a cursor and rows.
 func (s *Servers) page(ctx context.Context, words ...any) ([]any, error) {
-	reply, err := s.Do(ctx, Words(words...))
+	reply, err := s.Do(ctx, Question(words...))
 	if err != nil {
 		return nil, err
 	}

@@ -71,11 +71,18 @@ type Command struct {
 	Blocks time.Duration
 	// Once forbids another attempt when an answer was lost.
 	Once bool
+	// Reads says that it changes nothing: a lost answer leaves no doubt.
+	Reads bool
 }
 
 // Words is a command that is always the same.
 func Words(args ...any) Command {
 	return Command{Args: func() []any { return args }}
+}
+
+// Question is a command that is always the same, and changes nothing.
+func Question(args ...any) Command {
+	return Command{Args: func() []any { return args }, Reads: true}
 }
 
 // Reply is an answer.
@@ -91,7 +98,7 @@ type Reply struct {
 // the answer is not waited for.
 func (s *Servers) Do(ctx context.Context, c Command) (Reply, error) {
 	var value any
-	doubtful, err := s.try(ctx, c.Blocks, c.Once, func(ctx context.Context, client *redis.Client) (err error) {
+	doubtful, err := s.try(ctx, c, func(ctx context.Context, client *redis.Client) (err error) {
 		value, err = refusal(client.Do(ctx, c.Args()...).Result())
 		return err
 	})
@@ -105,7 +112,7 @@ func (s *Servers) Do(ctx context.Context, c Command) (Reply, error) {
 // its reply, or a *Refusal. The error is as that of Do.
 func (s *Servers) Read(ctx context.Context, commands ...[]any) ([]any, error) {
 	var values []any
-	_, err := s.try(ctx, 0, false, func(ctx context.Context, client *redis.Client) error {
+	_, err := s.try(ctx, Command{Reads: true}, func(ctx context.Context, client *redis.Client) error {
 		pipeline := client.Pipeline()
 		for _, words := range commands {
 			pipeline.Do(ctx, words...)

@@ -105,6 +105,19 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
+func TestQuestionWithoutAnAnswerLeavesNoDoubt(t *testing.T) {
+	a := startFake(t, inTurn(hangUp, say1))
+	s := open(t, patience, a.addr())
+	if got, err := s.Do(t.Context(), Question("SEM.CHECK", "k", "w", 7)); got.Doubtful || err != nil {
+		t.Errorf("got %v, %v, want no doubt", got, err)
+	}
+	silent := startFake(t, always(""))
+	impatient := open(t, 100*time.Millisecond, silent.addr())
+	if _, err := impatient.Do(t.Context(), Question("SEM.INFO", "k")); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("without any answer: got %v, want ErrUnavailable", err)
+	}
+}
+
 func TestContextEndsARequestThatIsNotAnswered(t *testing.T) {
 	a := startFake(t, always(""))
 	s := open(t, time.Hour, a.addr())

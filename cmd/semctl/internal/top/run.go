@@ -20,9 +20,13 @@ type Config struct {
 	Limit    int           // of how many semaphores
 }
 
+// lookPatience is how long a look may take: what is shown is live, or said to be old.
+const lookPatience = 2 * time.Second
+
 // Run shows the view on a terminal until it is quit, or ctx ends.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer, env []string) error {
 	ctx, stop := context.WithCancel(ctx)
+	cfg.Servers.Patience = min(cfg.Servers.Patience, lookPatience)
 	asked := remote.Open(cfg.Servers)
 	defer asked.Close()
 	defer stop()

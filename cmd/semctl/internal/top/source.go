@@ -2,6 +2,7 @@ package top
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semserver/semserver/cmd/semctl/internal/remote"
@@ -46,7 +47,8 @@ func (s servers) look(ctx context.Context) (Look, error) {
 	}
 	l.At = time.Now()
 	nodes, err := s.Nodes(ctx)
-	if err != nil {
+	var refused *remote.Refusal
+	if err != nil && !errors.As(err, &refused) { // where there is no cluster there are no nodes to list
 		return Look{}, err
 	}
 	for _, n := range nodes {
