@@ -43,28 +43,33 @@ func newWorker(r *run, id int) *worker {
 func (w *worker) work(cut context.Context) (last error) {
 	defer w.close()
 	for w.run.stopping.Err() == nil {
+		w.done.reset()
 		if w.conn == nil {
-			if err := w.connect(cut); err != nil {
-				last = err
+			if last = w.connect(cut); last != nil {
+				w.moveOn()
+				w.sleep(redialPause)
 				continue
 			}
 		}
 		if !w.awaitTurn() || !w.run.take(w.run.cfg.Pipeline) {
 			break
 		}
-		w.done.reset()
-		err := w.round()
-		if err != nil {
+		if err := w.round(); err != nil {
 			last = err
-			w.done.errors = append(w.done.errors, "connection")
 			w.close()
+			w.moveOn()
+			continue
 		}
 		w.run.records[w.at].take(&w.done)
-		if err != nil {
-			w.at = (w.at + 1) % len(w.run.records)
-		}
 	}
 	return last
+}
+
+// moveOn notes that an address has failed, and turns to the next one.
+func (w *worker) moveOn() {
+	w.done.errors = append(w.done.errors, "connection")
+	w.run.records[w.at].take(&w.done)
+	w.at = (w.at + 1) % len(w.run.records)
 }
 
 // take reserves requests of those that are left.
@@ -72,12 +77,10 @@ func (r *run) take(n int) bool {
 	return r.cfg.Requests == 0 || r.left.Add(-int64(n)) > -int64(n)
 }
 
-// connect connects to an address, or pauses and turns to the next one.
+// connect connects to the address of the worker.
 func (w *worker) connect(cut context.Context) error {
 	c, err := dial(w.run.stopping, w.run.records[w.at].addr, w.run.cfg.Servers)
 	if err != nil {
-		w.at = (w.at + 1) % len(w.run.records)
-		w.sleep(redialPause)
 		return err
 	}
 	w.conn = c
