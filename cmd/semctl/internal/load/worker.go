@@ -65,8 +65,12 @@ func (w *worker) work(cut context.Context) (last error) {
 	return last
 }
 
-// moveOn notes that an address has failed, and turns to the next one.
+// moveOn notes that an address has failed, and turns to the next one. A connection that is ended with
+// the run has not failed.
 func (w *worker) moveOn() {
+	if w.run.stopping.Err() != nil {
+		return
+	}
 	w.done.errors = append(w.done.errors, "connection")
 	w.run.records[w.at].take(&w.done)
 	w.at = (w.at + 1) % len(w.run.records)
