@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -53,6 +55,10 @@ type acquisition struct {
 	tries  tries
 	token  int64        // of a grant that was made to this acquisition, and to nobody else; 0: none
 	heard  atomic.Int64 // when a server last gave a sign of life during a wait
+	// given are the lines on which no answer came. They are hung up at the end only: a server that
+	// noticed it sooner would strike us off the line of waiters before the next server has taken over
+	// our place there.
+	given []*redis.Client
 }
 
 // left is what remains of the wait.
@@ -60,6 +66,7 @@ func (a *acquisition) left() time.Duration { return a.wait - (a.client.now() - a
 
 // run asks until there is an answer that counts.
 func (a *acquisition) run(ctx context.Context) (grant, error) {
+	defer a.hangUp()
 	for {
 		at := a.client.nodes.current()
 		began := a.client.now()
@@ -75,6 +82,7 @@ func (a *acquisition) run(ctx context.Context) (grant, error) {
 			a.tries.failed, began = 0, heard
 		}
 		if err := a.tries.again(ctx, at, began, err); err != nil {
+			a.hangUp()
 			a.abandon()
 			return grant{}, err
 		}
@@ -119,11 +127,24 @@ func (a *acquisition) send(ctx context.Context, at *node, wait time.Duration) (a
 	reply, err := a.client.exchange(ctx, line, wait+answerSlack, a.command(wait)...)
 	var none *unanswered
 	if errors.As(err, &none) {
-		_ = line.Close() // whoever hangs up leaves the line of waiters
+		a.given = append(a.given, line)
 		return nil, err
 	}
 	at.keep(line)
+	if errors.Is(err, ErrSuperseded) && a.tries.sent && !a.named {
+		// Nobody else knows this holder: it was an earlier attempt of ours that arrived late.
+		a.heard.Store(int64(a.client.now()))
+		return nil, &unanswered{err: err, sent: true}
+	}
 	return reply, err
+}
+
+// hangUp closes the lines that were given up.
+func (a *acquisition) hangUp() {
+	for _, line := range a.given {
+		_ = line.Close() // nothing is awaited from it
+	}
+	a.given = nil
 }
 
 // watch ends a wait at a server that gives no sign of life for as long as patience goes. To wait in vain for

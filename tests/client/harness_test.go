@@ -91,6 +91,16 @@ func (b *bench) info(name, figure string) int64 {
 	return 0
 }
 
+// head is the first row of the line, which must not be empty.
+func (b *bench) head(name string) []any {
+	b.Helper()
+	rows := b.do("SEM.WAITERS", name).([]any)[1].([]any)
+	if len(rows) == 0 {
+		b.Fatalf("SEM.WAITERS %s: got nobody, want somebody", name)
+	}
+	return rows[0].([]any)
+}
+
 // want waits until a figure is as it should be.
 func (b *bench) want(name, figure string, want int64) {
 	b.Helper()

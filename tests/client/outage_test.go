@@ -11,6 +11,7 @@ import (
 
 	"github.com/semserver/semserver/client"
 	"github.com/semserver/semserver/tests/internal/node"
+	"github.com/semserver/semserver/tests/internal/proxy"
 )
 
 // TestContextEndsBeforeTheLeaseOfAHolderThatIsCutOff asks the server itself at the moment in which the
@@ -177,32 +178,79 @@ func TestNextServerIsAskedWhenOneIsGone(t *testing.T) {
 	b.release(q)
 }
 
-// TestWaitAtASilentServerGoesOnAtTheNext cuts the network without telling anybody.
-func TestWaitAtASilentServerGoesOnAtTheNext(t *testing.T) {
+// TestPlaceInLineIsKeptWhenAServerGivesNoSignOfLife moves to another server, and somebody else waits
+// behind. In one case the first server learns that the client is gone from it, in the other it does not.
+func TestPlaceInLineIsKeptWhenAServerGivesNoSignOfLife(t *testing.T) {
+	for name, cut := range map[string]func(*proxy.Proxy){"silent": (*proxy.Proxy).Silence, "deaf": (*proxy.Proxy).Deafen} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			one, two := b.proxy(), b.proxy()
+			c := b.configured(client.Config{Addrs: []string{one.Addr, two.Addr}, Patience: 2 * time.Second})
+			b.do("SEM.CREATE", "loader", 1)
+			b.do("SEM.ACQUIRE", "loader", "HOLDER", "other", "PERSIST")
+			next := b.start(t.Context(), c, "loader", client.Wait(time.Minute))
+			b.want("loader", "waiters", 1)
+			behind := b.start(t.Context(), b.client(), "loader", client.Wait(time.Minute))
+			b.want("loader", "waiters", 2)
+			before := b.head("loader")
+
+			cut(one)
+
+			b.eventually(func() error {
+				if b.head("loader")[4] == before[4] {
+					return errors.New("still waits at the silent server")
+				}
+				return nil
+			})
+			if got := b.head("loader")[0]; got != before[0] {
+				t.Errorf("head of the line: got %v, want %v as before", got, before[0])
+			}
+			b.do("SEM.RELEASE", "loader", "other")
+			p, err := b.answer(next)
+			if err != nil {
+				t.Fatalf("got %v, want a permit by the other server", err)
+			}
+			b.release(p)
+			q, err := b.answer(behind)
+			if err != nil || q.Token() <= p.Token() {
+				t.Fatalf("who waits behind: got %v, want a permit after the other", err)
+			}
+			b.release(q)
+		})
+	}
+}
+
+// TestRequestThatArrivesLateIsNoRivalOfItsRepeat has the first attempt stuck in the network while the second
+// one waits already.
+func TestRequestThatArrivesLateIsNoRivalOfItsRepeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	one, two := b.proxy(), b.proxy()
 	c := b.configured(client.Config{Addrs: []string{one.Addr, two.Addr}, Patience: 2 * time.Second})
 	b.do("SEM.CREATE", "loader", 1)
+	b.release(b.acquire(c, "loader", client.Wait(time.Minute))) // there is a connection now
 	b.do("SEM.ACQUIRE", "loader", "HOLDER", "other", "PERSIST")
+	one.Silence()
 	next := b.start(t.Context(), c, "loader", client.Wait(time.Minute))
 	b.want("loader", "waiters", 1)
-	connection := func() any { return b.do("SEM.WAITERS", "loader").([]any)[1].([]any)[0].([]any)[4] }
-	before := connection()
+	repeat := b.head("loader")
 
-	one.Silence()
+	one.Restore()
 
 	b.eventually(func() error {
-		if connection() == before {
-			return errors.New("still waits at the silent server")
+		if b.head("loader")[4] == repeat[4] {
+			return errors.New("the first attempt has not arrived")
 		}
 		return nil
 	})
 	b.do("SEM.RELEASE", "loader", "other")
 	p, err := b.answer(next)
-
 	if err != nil {
-		t.Fatalf("got %v, want a permit by the other server", err)
+		t.Fatalf("got %v, want a permit", err)
+	}
+	if got := b.info("loader", "in_use"); got != 1 {
+		t.Errorf("in use: got %d, want 1", got)
 	}
 	b.release(p)
 }

@@ -148,7 +148,11 @@ func (p *Proxy) pump(from io.Reader, to io.Writer, answers bool) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 && !p.pass(to, buf[:n], answers) || err != nil {
+		if n > 0 && !p.pass(to, buf[:n], answers) {
+			return
+		}
+		if err != nil {
+			p.pass(to, nil, false) // the end is news as well
 			return
 		}
 	}
