@@ -74,6 +74,7 @@ type run struct {
 	keys     []string
 	crowds   []crowd // of each key
 	records  []*record
+	gap      *gap         // of all addresses together
 	holders  atomic.Int64 // ids given out
 	left     atomic.Int64 // of cfg.Requests
 	prefix   string       // of every name that the run makes
@@ -86,7 +87,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.Check(); err != nil {
 		return Report{}, err
 	}
-	r := &run{cfg: cfg, target: semserver{}, prefix: "semctl-bench-" + strings.ToLower(rand.Text()[:8])}
+	r := &run{cfg: cfg, target: semserver{}, gap: newGap(), prefix: "semctl-bench-" + strings.ToLower(rand.Text()[:8])}
 	if cfg.Redis {
 		r.target = &redis{}
 	}
@@ -136,7 +137,9 @@ func (r *run) measure(ctx context.Context) (Report, error) {
 	defer cutNow()
 
 	began := time.Now()
-	r.count(r.cfg.Warmup == 0) // before the first client begins: no request of a few may be missed
+	if r.cfg.Warmup == 0 {
+		r.count(true) // before the first client begins: no request of a few may be missed
+	}
 	clients := sync.WaitGroup{}
 	failures := make(chan error, r.cfg.Clients)
 	for i := range r.cfg.Clients {
@@ -167,6 +170,7 @@ func (r *run) measure(ctx context.Context) (Report, error) {
 // result is the report, or why there is none: no client has ever got through.
 func (r *run) result(elapsed time.Duration, failures chan error) (Report, error) {
 	rep := report(r.records, elapsed)
+	rep.Total.Gap = r.gap.value()
 	rep.Capacity = r.cfg.capacity()
 	for i := range r.crowds {
 		rep.Most = max(rep.Most, r.crowds[i].most.Load())
@@ -199,8 +203,19 @@ func summary(counts map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
+// count begins or ends the time that counts.
 func (r *run) count(on bool) {
+	if on {
+		r.gap.begin()
+	} else {
+		r.gap.end()
+	}
 	for _, one := range r.records {
+		if on {
+			one.gap.begin()
+		} else {
+			one.gap.end()
+		}
 		one.count(on)
 	}
 }

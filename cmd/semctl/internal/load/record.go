@@ -26,8 +26,7 @@ type record struct {
 	pairs    int64 // permits got, and where the load releases them given back
 	refused  int64
 	errors   map[string]int64 // by the first word, or "connection"
-	last     time.Time        // the last grant
-	gap      time.Duration    // the longest time without one
+	gap      *gap
 	counting bool
 }
 
@@ -37,6 +36,7 @@ func newRecord(addr string) *record {
 		acquire: hdrhistogram.New(leastLatency, mostLatency, digits),
 		release: hdrhistogram.New(leastLatency, mostLatency, digits),
 		errors:  map[string]int64{},
+		gap:     newGap(),
 	}
 }
 
@@ -62,10 +62,7 @@ func (r *round) fail(text string) {
 func (r *record) count(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.counting && !on {
-		r.noteGap(time.Now())
-	}
-	r.counting, r.last = on, time.Now()
+	r.counting = on
 }
 
 // take adds what a client did.
@@ -86,18 +83,37 @@ func (r *record) take(done *round) {
 	}
 	r.pairs += done.granted
 	r.refused += done.refused
-	if done.granted > 0 {
-		r.noteGap(time.Now())
-	}
-}
-
-// noteGap ends a time without a grant. The caller holds the lock.
-func (r *record) noteGap(now time.Time) {
-	r.gap = max(r.gap, now.Sub(r.last))
-	r.last = now
 }
 
 func clamp(d time.Duration) int64 { return max(leastLatency, min(d.Microseconds(), mostLatency)) }
+
+// gap is the longest time without a grant.
+type gap struct {
+	start         time.Time
+	last, longest atomic.Int64 // in nanoseconds since the start
+}
+
+func newGap() *gap { return &gap{start: time.Now()} }
+
+// begin forgets what was before.
+func (g *gap) begin() {
+	g.last.Store(int64(time.Since(g.start)))
+	g.longest.Store(0)
+}
+
+// end notes a grant, or the end of the time that counts.
+func (g *gap) end() {
+	now := int64(time.Since(g.start))
+	raise(&g.longest, now-g.last.Swap(now))
+}
+
+func (g *gap) value() time.Duration { return time.Duration(g.longest.Load()) }
+
+// raise makes a number as large as n at least.
+func raise(number *atomic.Int64, n int64) {
+	for old := number.Load(); n > old && !number.CompareAndSwap(old, n); old = number.Load() {
+	}
+}
 
 // crowd counts the permits of one semaphore that clients hold by their own count.
 type crowd struct {
@@ -105,9 +121,7 @@ type crowd struct {
 }
 
 func (c *crowd) enter() {
-	n := c.now.Add(1)
-	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
-	}
+	raise(&c.most, c.now.Add(1))
 }
 
 func (c *crowd) leave() { c.now.Add(-1) }

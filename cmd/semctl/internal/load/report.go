@@ -49,19 +49,18 @@ func (r *record) figures(elapsed time.Duration) Figures {
 	defer r.mu.Unlock()
 	return Figures{
 		Addr: r.addr, Granted: r.pairs, Refused: r.refused, Errors: maps.Clone(r.errors),
-		PerSecond: float64(r.pairs) / elapsed.Seconds(), Gap: r.gap,
+		PerSecond: float64(r.pairs) / elapsed.Seconds(), Gap: r.gap.value(),
 		Acquire: latency(r.acquire), Release: latency(r.release),
 	}
 }
 
-// report adds up the records of all addresses.
+// report adds up the records of all addresses. The gap of all together is not theirs to know.
 func report(records []*record, elapsed time.Duration) Report {
 	rep := Report{Elapsed: elapsed}
 	all := newRecord("")
 	for _, r := range records {
 		f := r.figures(elapsed)
 		rep.Addrs = append(rep.Addrs, f)
-		rep.Total.Gap = max(rep.Total.Gap, f.Gap)
 		all.acquire.Merge(r.acquire)
 		all.release.Merge(r.release)
 		all.pairs += f.Granted
@@ -70,9 +69,7 @@ func report(records []*record, elapsed time.Duration) Report {
 			all.errors[code] += n
 		}
 	}
-	gap := rep.Total.Gap
 	rep.Total = all.figures(elapsed)
-	rep.Total.Gap = gap
 	if len(records) == 1 {
 		rep.Addrs = nil
 	}

@@ -51,7 +51,7 @@ func (w *worker) work(cut context.Context) (last error) {
 				continue
 			}
 		}
-		if !w.awaitTurn() || !w.run.take(w.run.cfg.Pipeline) {
+		if !w.awaitTurn() || !w.run.reserve(w.run.cfg.Pipeline) {
 			break
 		}
 		if err := w.round(); err != nil {
@@ -60,7 +60,7 @@ func (w *worker) work(cut context.Context) (last error) {
 			w.moveOn()
 			continue
 		}
-		w.run.records[w.at].take(&w.done)
+		w.run.take(w.run.records[w.at], &w.done)
 	}
 	return last
 }
@@ -76,9 +76,18 @@ func (w *worker) moveOn() {
 	w.at = (w.at + 1) % len(w.run.records)
 }
 
-// take reserves requests of those that are left.
-func (r *run) take(n int) bool {
+// reserve takes requests of those that are left.
+func (r *run) reserve(n int) bool {
 	return r.cfg.Requests == 0 || r.left.Add(-int64(n)) > -int64(n)
+}
+
+// take adds what a client did at an address.
+func (r *run) take(at *record, done *round) {
+	if done.granted > 0 {
+		r.gap.end()
+		at.gap.end()
+	}
+	at.take(done)
 }
 
 // connect connects to the address of the worker.
