@@ -58,13 +58,16 @@ func (m *Model) compose(lines []string, footer string) string {
 // header is what stands above both views.
 func (m *Model) header() []string {
 	held, waiting := m.look.sums()
-	count := number(int64(len(m.look.Semaphores)))
-	if m.look.Cut {
+	count := number(int64(len(m.look.Semaphores))) + " semaphores"
+	switch {
+	case m.look.Cut:
 		count = "the first " + count
+	case len(m.look.Semaphores) == 1:
+		count = "1 semaphore"
 	}
 	title := strong("semctl top") + "  " + visible(m.title)
 	if !m.look.At.IsZero() {
-		title += fmt.Sprintf("  %s semaphores, %d permits held, %s", count, held, warn(fmt.Sprintf("%d waiting", waiting), waiting > 0))
+		title += fmt.Sprintf("  %s, %d permits held, %s", count, held, warn(fmt.Sprintf("%d waiting", waiting), waiting > 0))
 	}
 	if m.paused {
 		title += "  " + colour("3", "paused")
