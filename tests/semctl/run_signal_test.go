@@ -159,7 +159,7 @@ func TestGuardianEndsWithTheCommand(t *testing.T) {
 	s := start(t)
 	// Of the processes of this machine, that which semctl has started as a guardian.
 	g := guard(t, s.Addr, `for p in /proc/[0-9]*; do
-grep -sq __guardian $p/cmdline && [ "$(cut -d ' ' -f 4 $p/stat)" = $PPID ] && basename $p; done >"$FOLDER/guardian"; exit 3`,
+grep -sq _[_]guardian $p/cmdline && [ "$(cut -d ' ' -f 4 $p/stat)" = $PPID ] && basename $p; done >"$FOLDER/guardian"; exit 3`,
 		"--sem", "loader", "--capacity", "1").start()
 	pid := g.pid("guardian")
 	g.wants(3)
