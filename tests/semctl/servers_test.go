@@ -63,13 +63,14 @@ func TestNoServerEndsWithStatus69InTime(t *testing.T) {
 	}
 }
 
-func TestUnansweredRequestIsCalledUnknown(t *testing.T) {
+func TestServerThatOnlyTakesConnectionsIsNoServer(t *testing.T) {
 	t.Parallel()
+	for _, args := range [][]string{{"release", "pool", "w"}, {"delete", "pool", "--yes"}, {"acquire", "pool", "--wait", "1h"}} {
+		o := finish(t, semctlAt(t, silent(t), append(args, "--timeout", "300ms")...))
 
-	o := finish(t, semctlAt(t, silent(t), "release", "pool", "w", "--timeout", "300ms"))
-
-	if o.status != 69 || !strings.Contains(o.stderr, "not known") {
-		t.Errorf("got %+v, want that the outcome is not known", o)
+		if o.status != 69 || !strings.Contains(o.stderr, "no server answers") {
+			t.Errorf("%q: got %+v, want that no server answers", args, o)
+		}
 	}
 }
 

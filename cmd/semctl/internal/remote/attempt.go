@@ -27,11 +27,11 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Text }
 
-// dialError marks what went wrong before anything was sent.
-type dialError struct{ err error }
+// unsent marks what went wrong before anything was sent.
+type unsent struct{ err error }
 
-func (e *dialError) Error() string { return e.err.Error() }
-func (e *dialError) Unwrap() error { return e.err }
+func (e *unsent) Error() string { return e.err.Error() }
+func (e *unsent) Unwrap() error { return e.err }
 
 // verdict is what may be concluded from an attempt.
 type verdict int
@@ -45,11 +45,11 @@ const (
 // judge reads the error of an attempt.
 func judge(err error) verdict {
 	var refusal *Refusal
-	var dial *dialError
+	var never *unsent
 	switch {
 	case err == nil, errors.Is(err, errClosed):
 		return answered
-	case errors.As(err, &dial):
+	case errors.As(err, &never):
 		return undone
 	case !errors.As(err, &refusal):
 		return unknown
@@ -74,22 +74,28 @@ const answerTime = 7 * time.Second
 const pause = 100 * time.Millisecond
 
 // try calls ask with one server after the other until one has answered, or the patience is used up.
-// doubtful says that an answer was lost on the way.
+// doubtful says that an answer was lost on the way. A wait goes on, to its own end, as long as the
+// silence between two servers that were reached is no longer than the patience.
 func (s *Servers) try(ctx context.Context, c Command, ask asker) (doubtful bool, err error) {
-	giveUp := time.Now().Add(s.cfg.Patience + c.Blocks)
+	reached := time.Now() // a server, or the beginning
+	end := reached.Add(s.cfg.Patience + c.Blocks)
 	limit := c.Blocks + answerTime
 	if !c.Once {
-		limit = c.Blocks + min(answerTime, s.cfg.Patience/time.Duration(len(s.clients)))
+		limit = c.Blocks + s.answerTime()
 	}
 	for attempt := 1; ; attempt++ {
 		i := s.current.Load()
-		err := s.attempt(ctx, int(i), limit, giveUp, ask)
+		err := s.attempt(ctx, int(i), limit, end, ask)
 		switch judge(err) {
 		case answered:
 			return doubtful, err
 		case unknown:
 			doubtful = !c.Reads
 		}
+		if c.Blocks > 0 && wasReached(err) {
+			reached = time.Now()
+		}
+		giveUp := earlier(end, reached.Add(s.cfg.Patience))
 		s.current.CompareAndSwap(i, (i+1)%int64(len(s.clients)))
 		switch {
 		case ctx.Err() != nil:
@@ -100,16 +106,30 @@ func (s *Servers) try(ctx context.Context, c Command, ask asker) (doubtful bool,
 	}
 }
 
-type asker func(ctx context.Context, client *redis.Client) error
+// answerTime is how long one of several servers may take, so that there is time for the others.
+func (s *Servers) answerTime() time.Duration {
+	return min(answerTime, s.cfg.Patience/time.Duration(len(s.clients)))
+}
+
+// wasReached says whether a server took a request that it then did not come to answer.
+func wasReached(err error) bool {
+	var refusal *Refusal
+	return judge(err) == unknown || errors.As(err, &refusal) && refusal.Code == "SHUTDOWN"
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+type asker func(ctx context.Context, asked *client) error
 
 // attempt asks one server. It returns when the context ends, though go-redis goes on to wait for what
 // was sent; Close ends that.
-func (s *Servers) attempt(ctx context.Context, i int, limit time.Duration, giveUp time.Time, ask asker) error {
-	deadline := time.Now().Add(limit)
-	if giveUp.Before(deadline) {
-		deadline = giveUp
-	}
-	bounded, cancel := context.WithDeadline(ctx, deadline)
+func (s *Servers) attempt(ctx context.Context, i int, limit time.Duration, end time.Time, ask asker) error {
+	bounded, cancel := context.WithDeadline(ctx, earlier(end, time.Now().Add(limit)))
 	result := make(chan error, 1)
 	started := s.start(func() {
 		defer cancel()
@@ -124,7 +144,11 @@ func (s *Servers) attempt(ctx context.Context, i int, limit time.Duration, giveU
 		if judge(err) == answered {
 			return err
 		}
-		return fmt.Errorf("%s: %w", s.cfg.Addrs[i], err)
+		err = fmt.Errorf("%s: %w", s.cfg.Addrs[i], err)
+		if !s.clients[i].connected.Load() {
+			return &unsent{err}
+		}
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}

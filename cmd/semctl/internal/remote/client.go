@@ -4,15 +4,22 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// newClient returns a client of one server that sends every command once. It sets no time limit of
-// its own: every command has a context with a deadline.
-func newClient(addr string, cfg Config) *redis.Client {
-	return redis.NewClient(&redis.Options{
+// client is a client of one server, which sends every command once. It sets no time limit of its own:
+// every command has a context with a deadline.
+type client struct {
+	*redis.Client
+	connected atomic.Bool // at some time; before, nothing can have been sent
+}
+
+func newClient(addr string, cfg Config) *client {
+	c := &client{}
+	c.Client = redis.NewClient(&redis.Options{
 		Network:               network(addr),
 		Addr:                  addr,
 		Password:              cfg.Password,
@@ -25,7 +32,12 @@ func newClient(addr string, cfg Config) *redis.Client {
 		ContextTimeoutEnabled: true,
 		DisableIdentity:       true,
 		Dialer:                dialer(cfg.TLS),
+		OnConnect: func(context.Context, *redis.Conn) error {
+			c.connected.Store(true)
+			return nil
+		},
 	})
+	return c
 }
 
 // dialTimeout bounds one attempt to connect, so that a host that drops packets does not use up the
@@ -36,7 +48,7 @@ func dialer(secure *tls.Config) func(ctx context.Context, network, addr string) 
 	return func(ctx context.Context, _, addr string) (net.Conn, error) {
 		conn, err := Dial(ctx, addr, secure)
 		if err != nil {
-			return nil, &dialError{err}
+			return nil, &unsent{err}
 		}
 		return conn, nil
 	}

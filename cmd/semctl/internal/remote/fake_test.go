@@ -95,7 +95,7 @@ func (f *fake) serve(c net.Conn) {
 		switch strings.ToUpper(words[0]) {
 		case "HELLO":
 			reply = "-ERR unknown command\r\n"
-		case "AUTH", "CLIENT":
+		case "AUTH", "CLIENT", "PING":
 			reply = sayOK
 		default:
 			f.mu.Lock()

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,7 @@ type Config struct {
 // leader or is stopping. It may be used concurrently.
 type Servers struct {
 	cfg     Config
-	clients []*redis.Client
+	clients []*client
 	current atomic.Int64   // the client that answered last
 	asking  sync.WaitGroup // requests under way, also those that nobody waits for any more
 
@@ -98,8 +99,13 @@ type Reply struct {
 // the answer is not waited for.
 func (s *Servers) Do(ctx context.Context, c Command) (Reply, error) {
 	var value any
-	doubtful, err := s.try(ctx, c, func(ctx context.Context, client *redis.Client) (err error) {
-		value, err = refusal(client.Do(ctx, c.Args()...).Result())
+	doubtful, err := s.try(ctx, c, func(ctx context.Context, asked *client) (err error) {
+		if c.Blocks > 0 {
+			if err := s.signOfLife(ctx, asked); err != nil {
+				return err
+			}
+		}
+		value, err = refusal(asked.Do(ctx, c.Args()...).Result())
 		return err
 	})
 	if err != nil {
@@ -108,12 +114,25 @@ func (s *Servers) Do(ctx context.Context, c Command) (Reply, error) {
 	return Reply{value, doubtful}, nil
 }
 
+// signOfLife has a server answer something before a request waits there: a process that is stopped takes
+// connections, and would be waited for in vain.
+func (s *Servers) signOfLife(ctx context.Context, asked *client) error {
+	ctx, cancel := context.WithTimeout(ctx, s.answerTime())
+	defer cancel()
+	_, err := refusal(asked.Ping(ctx).Result())
+	var refused *Refusal
+	if err != nil && !errors.As(err, &refused) {
+		return &unsent{err}
+	}
+	return err
+}
+
 // Read sends commands that change nothing, in one pipeline. What it returns for each is the value of
 // its reply, or a *Refusal. The error is as that of Do.
 func (s *Servers) Read(ctx context.Context, commands ...[]any) ([]any, error) {
 	var values []any
-	_, err := s.try(ctx, Command{Reads: true}, func(ctx context.Context, client *redis.Client) error {
-		pipeline := client.Pipeline()
+	_, err := s.try(ctx, Command{Reads: true}, func(ctx context.Context, asked *client) error {
+		pipeline := asked.Pipeline()
 		for _, words := range commands {
 			pipeline.Do(ctx, words...)
 		}

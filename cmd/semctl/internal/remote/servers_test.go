@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 )
@@ -25,7 +26,7 @@ func TestServerThatAnsweredIsAskedAgain(t *testing.T) {
 	b := startFake(t, always(say1))
 	s := open(t, patience, refusing(t), b.addr())
 	for range 3 {
-		if _, err := s.Do(t.Context(), Words("PING")); err != nil {
+		if _, err := s.Do(t.Context(), Words("SEM.HELP")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,6 +106,44 @@ func TestPatienceEnds(t *testing.T) {
 	}
 }
 
+func TestWaitDoesNotMakePatientWithServersThatAreNotThere(t *testing.T) {
+	s := open(t, 200*time.Millisecond, refusing(t))
+	began := time.Now()
+
+	_, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.ACQUIRE"} }, Blocks: time.Hour})
+
+	if passed := time.Since(began); !errors.Is(err, ErrUnavailable) || passed > patience {
+		t.Errorf("got %v after %v, want ErrUnavailable after 200ms", err, passed)
+	}
+}
+
+func TestRequestDoesNotWaitWhereThereIsNoSignOfLife(t *testing.T) {
+	stopped, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and answers nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped.Close()
+	b := startFake(t, always(say1))
+	s := open(t, 2*time.Second, stopped.Addr().String(), b.addr())
+
+	got, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.ACQUIRE"} }, Blocks: time.Hour})
+
+	if got != (Reply{Value: int64(1)}) || err != nil {
+		t.Errorf("got %v, %v, want the answer of the other, without a doubt", got, err)
+	}
+}
+
+func TestWaitSurvivesServersThatComeAndGo(t *testing.T) {
+	a := startFake(t, inTurn(hangUp, "-SHUTDOWN stopping\r\n", hangUp, "-SHUTDOWN stopping\r\n", hangUp, hangUp, hangUp, hangUp, say1))
+	s := open(t, 300*time.Millisecond, a.addr()) // with a pause after each, they are longer away than that
+
+	got, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.ACQUIRE"} }, Blocks: time.Hour})
+
+	if got.Value != any(int64(1)) || err != nil {
+		t.Errorf("got %v, %v, want the answer", got, err)
+	}
+}
+
 func TestQuestionWithoutAnAnswerLeavesNoDoubt(t *testing.T) {
 	a := startFake(t, inTurn(hangUp, say1))
 	s := open(t, patience, a.addr())
@@ -146,7 +185,7 @@ func TestClosedServersAreNotAsked(t *testing.T) {
 	s := open(t, patience, a.addr())
 	s.Close()
 
-	if _, err := s.Do(t.Context(), Words("PING")); !errors.Is(err, errClosed) {
+	if _, err := s.Do(t.Context(), Words("SEM.HELP")); !errors.Is(err, errClosed) {
 		t.Errorf("got %v, want errClosed", err)
 	}
 	if reach := s.Reach(t.Context()); reach[0].Err == nil {
