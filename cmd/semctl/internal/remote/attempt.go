@@ -97,10 +97,11 @@ func (s *Servers) try(ctx context.Context, c Command, ask asker) (doubtful bool,
 		}
 		giveUp := earlier(end, reached.Add(s.cfg.Patience))
 		s.current.CompareAndSwap(i, (i+1)%int64(len(s.clients)))
+		goOn := (!doubtful || !c.Once) && s.rest(ctx, attempt, giveUp)
 		switch {
 		case ctx.Err() != nil:
 			return doubtful, ctx.Err()
-		case doubtful && c.Once, !s.rest(ctx, attempt, giveUp):
+		case !goOn:
 			return doubtful, s.failure(err, doubtful)
 		}
 	}
