@@ -16,16 +16,17 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/semserver
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/semserver ./cmd/semserver
+build: ## Build bin/semserver and bin/semctl
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/semserver ./cmd/semctl
 
 .PHONY: run
 run: ## Run a node with its defaults (ARGS='--flag …' adds flags)
 	$(GO) run ./cmd/semserver $(ARGS)
 
 .PHONY: test
-test: redis ## Run every test, with the race detector
+test: redis terminal ## Run every test, with the race detector
 	$(GO) test -race -timeout 10m ./...
+	$(GO) -C examples/fencing test -race -timeout 10m ./...
 
 .PHONY: faults
 faults: ## Kill a node under load, ROUNDS (200) times
@@ -54,7 +55,11 @@ lint: ## Check format, vet, golangci-lint (which runs staticcheck), go.mod
 
 .PHONY: redis
 redis: # The tests compare with a real Redis and use its tools
-	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || tools/install-redis
+	@tools/install redis-server redis-cli
+
+.PHONY: terminal
+terminal: # The tests look at what semctl draws
+	@tools/install tmux
 
 .PHONY: image
 image: ## Build the container image
