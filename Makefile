@@ -32,6 +32,16 @@ test: redis terminal ## Run every test, with the race detector
 faults: ## Kill a node under load, ROUNDS (200) times
 	SEMSERVER_CRASH_ROUNDS=$(or $(ROUNDS),200) $(GO) test -race -timeout 60m -count=1 -v -run NothingAcknowledgedIsLostByKill ./tests
 
+.PHONY: chaos
+chaos: ## Break clusters for FOR (10m), with NODES (3, or 5) nodes and from SEED
+	$(GO) test -count=1 ./cluster -run PromisesHoldUnderFaults -fault-seeds=100 -timeout 60m
+	SEMSERVER_CHAOS_TIME=$(or $(FOR),10m) SEMSERVER_CHAOS_NODES=$(or $(NODES),3) SEMSERVER_CHAOS_SEED=$(SEED) \
+	  $(GO) test -count=1 -timeout 0 -v -run PromisesHoldInTheLongRun ./tests/chaos
+
+.PHONY: accept
+accept: redis terminal ## Check the built programs from outside, over the wire
+	$(GO) test -count=1 ./tests ./tests/semctl
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	@for package in $$($(GO) list ./...); do \
@@ -49,6 +59,7 @@ bench: redis ## Measure against Redis on this machine (ARGS='-h' lists options)
 lint: ## Check format, vet, golangci-lint (which runs staticcheck), go.mod
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt wants to change:"; echo "$$files"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) -C examples/fencing vet ./...
 	$(TOOL) golangci-lint run ./...
 	$(GO) mod verify
 	$(GO) mod tidy -diff
