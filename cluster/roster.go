@@ -203,8 +203,11 @@ func (n *Node) Members() ([]Member, error) {
 		case n.membership != nil:
 			n.membership.describe(&one)
 		}
-		if s.ID == leader && one.Role != "unreachable" {
+		switch {
+		case s.ID == leader && one.Role != "unreachable":
 			one.Role = "leader"
+		case one.Role == "leader" && leader != "": // it was when it was last asked
+			one.Role = "follower"
 		}
 		members = append(members, one)
 	}

@@ -39,6 +39,7 @@ type round struct {
 	faults []fault
 	// longest is how long a fault may last. All last longer than an election takes.
 	longest time.Duration
+	flags   []string // of the nodes
 }
 
 // semaphores are few and small, so that clients get into each other's way.
@@ -62,7 +63,7 @@ func setup() check.Setup {
 func play(t *testing.T, r round) {
 	t.Helper()
 	t.Logf("%d nodes, seed %d", r.nodes, r.seed)
-	f := open(t, r.nodes)
+	f := open(t, r.nodes, r.flags...)
 	play := &performance{
 		T: t, round: r, fleet: f, history: history.NewRecorder(), random: rand.New(rand.NewPCG(r.seed, 0)),
 	}

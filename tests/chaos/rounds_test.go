@@ -58,17 +58,18 @@ func TestPromisesHoldInACluster(t *testing.T) {
 		name   string
 		nodes  int
 		faults []fault
+		flags  []string
 	}{
-		{"nodes that end", 3, []fault{killLeader, killFollower, killAll, stopGracefully}},
-		{"nodes that stop, and disks that fail", 3, []fault{pauseLeader, pauseFollower, breakDisk}},
-		{"partitions", 3, []fault{isolateLeader, cutLeader, breakOneLink, transfer}},
-		{"one-way partitions", 3, []fault{muteLeader, deafenLeader, deafenFollower}},
-		{"slow links", 3, []fault{delayLinks, throttleLinks, transfer, transfer}},
-		{"anything to five nodes", 5, faultsOf(5)},
+		{"nodes that end", 3, []fault{killLeader, killFollower, killAll, stopGracefully}, []string{"--log-store", "boltdb"}},
+		{"nodes that stop, and disks that fail", 3, []fault{pauseLeader, pauseFollower, breakDisk}, nil},
+		{"partitions", 3, []fault{isolateLeader, cutLeader, breakOneLink, transfer}, nil},
+		{"one-way partitions", 3, []fault{muteLeader, deafenLeader, deafenFollower}, nil},
+		{"slow links", 3, []fault{delayLinks, throttleLinks, transfer, transfer}, nil},
+		{"anything to five nodes", 5, faultsOf(5), nil},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			play(t, round{nodes: r.nodes, seed: number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: r.faults})
+			play(t, round{nodes: r.nodes, seed: number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: r.faults, flags: r.flags})
 		})
 	}
 }

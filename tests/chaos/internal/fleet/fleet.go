@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/tests/chaos/internal/proxy"
-	"github.com/semserver/semserver/tests/internal/resp"
 )
 
 const (
@@ -19,8 +18,6 @@ const (
 	formLog = 60
 	// pollEvery is how often a condition is looked at.
 	pollEvery = 20 * time.Millisecond
-	// askTimeout is how long a node may take to say what it is.
-	askTimeout = time.Second
 )
 
 // Config is what a Fleet is made of.
@@ -150,40 +147,4 @@ func (f *Fleet) Logs(lines int) string {
 		fmt.Fprintf(&text, "--- log of node %d\n%s", i+1, m.tail(lines))
 	}
 	return text.String()
-}
-
-// Role is what the node at an address says of itself, and its term.
-func Role(addr string) (role string, term int64, err error) {
-	c, err := resp.Dial(addr)
-	if err != nil {
-		return "", 0, err
-	}
-	defer c.Close()
-	if err := c.Send("INFO", "raft"); err != nil {
-		return "", 0, err
-	}
-	reply, err := c.Receive(askTimeout)
-	if err != nil {
-		return "", 0, err
-	}
-	text, ok := reply.(string)
-	if !ok {
-		return "", 0, fmt.Errorf("INFO raft: %v", reply)
-	}
-	return parseRole(text)
-}
-
-func parseRole(info string) (role string, term int64, err error) {
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch name {
-		case "raft_role":
-			role = value
-		case "raft_term":
-			if term, err = strconv.ParseInt(value, 10, 64); err != nil {
-				return "", 0, fmt.Errorf("raft_term: %w", err)
-			}
-		}
-	}
-	return role, term, nil
 }
