@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNodesThatStartTogetherFormOneCluster(t *testing.T) {
@@ -127,5 +130,26 @@ func TestClusterSurvivesARestartOfAllItsNodes(t *testing.T) {
 	}
 	if got := f.take("h"); got != token {
 		t.Errorf("token %d after the restart, want the same grant, %d", got, token)
+	}
+}
+
+// Nodes are stopped and started at all moments of the forming: it ends with one cluster of all of them.
+func TestFormingSurvivesRestartsAtAnyMoment(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			chance := rand.New(rand.NewPCG(seed, 0))
+			f := newFleet(t, 4, 3)
+			names := []string{"a", "b", "c", "d"}
+			f.start(names...)
+			for range 8 {
+				time.Sleep(time.Duration(chance.IntN(250)) * time.Millisecond) // a moment of the forming
+				f.restart(names[chance.IntN(len(names))])
+			}
+			f.wantShape("abcd")
+			if got := f.clusters(); len(got) != 1 {
+				t.Errorf("clusters %q, want one", got)
+			}
+			f.take("h")
+		})
 	}
 }
