@@ -43,6 +43,7 @@ type node struct {
 	addr   string
 	config Config
 	calls  *redis.Client
+	pulse  *pulse
 
 	mu     sync.Mutex
 	lines  []*redis.Client // not in use
