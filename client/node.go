@@ -18,7 +18,7 @@ const (
 	dialTimeout = 2 * time.Second
 	// keepLines is how many connections of waits that have ended are kept for the next ones, for each
 	// server.
-	keepLines = 8
+	keepLines = 64
 	// lineBuffer is the size of the buffers of a connection that waits; there may be thousands.
 	lineBuffer = 1 << 10
 )
