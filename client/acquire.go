@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,8 +16,6 @@ const (
 	answerSlack = 5 * time.Second
 	// abandonTimeout is how long to try to take back a request that may have been applied.
 	abandonTimeout = time.Second
-	// minPatience is the least time for which a server has to be silent before a wait there is given up.
-	minPatience = time.Second
 )
 
 // Acquire gets a permit of the named semaphore, or says why there is none: ErrNoPermit, ErrUnavailable,
@@ -53,8 +49,7 @@ type acquisition struct {
 	client *Client
 	began  time.Duration
 	tries  tries
-	token  int64        // of a grant that was made to this acquisition, and to nobody else; 0: none
-	heard  atomic.Int64 // when a server last gave a sign of life during a wait
+	token  int64 // of a grant that was made to this acquisition, and to nobody else; 0: none
 	// given are the lines on which no answer came. They are hung up at the end only: a server that
 	// noticed it sooner would strike us off the line of waiters before the next server has taken over
 	// our place there.
@@ -78,7 +73,7 @@ func (a *acquisition) run(ctx context.Context) (grant, error) {
 		if errors.As(err, &lost) && a.left() > 0 && ctx.Err() == nil {
 			continue // the lease was over before the answer was read; there is time to stand in line again
 		}
-		if heard := time.Duration(a.heard.Load()); heard > began {
+		if heard := at.pulse.last(); heard > began {
 			a.tries.failed, began = 0, heard
 		}
 		if err := a.tries.again(ctx, at, began, err); err != nil {
@@ -123,7 +118,8 @@ func (a *acquisition) send(ctx context.Context, at *node, wait time.Duration) (a
 	line := at.line()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.client.tasks.Go(func() { a.watch(ctx, at, cancel) })
+	at.pulse.join(a, cancel)
+	defer at.pulse.leave(a)
 	reply, err := a.client.exchange(ctx, line, wait+answerSlack, a.command(wait)...)
 	var none *unanswered
 	if errors.As(err, &none) {
@@ -133,7 +129,7 @@ func (a *acquisition) send(ctx context.Context, at *node, wait time.Duration) (a
 	at.keep(line)
 	if errors.Is(err, ErrSuperseded) && a.tries.sent && !a.named {
 		// Nobody else knows this holder: it was an earlier attempt of ours that arrived late.
-		a.heard.Store(int64(a.client.now()))
+		at.pulse.alive()
 		return nil, &unanswered{err: err, sent: true}
 	}
 	return reply, err
@@ -145,21 +141,6 @@ func (a *acquisition) hangUp() {
 		_ = line.Close() // nothing is awaited from it
 	}
 	a.given = nil
-}
-
-// watch ends a wait at a server that gives no sign of life for as long as patience goes. To wait in vain for
-// an answer looks just as to wait in line, so the server is asked something else besides.
-func (a *acquisition) watch(ctx context.Context, at *node, end context.CancelCauseFunc) {
-	half := max(a.client.config.Patience, minPatience) / 2
-	for a.client.sleep(ctx, half) == nil {
-		_, err := a.client.exchange(ctx, at.calls, half, "PING")
-		var none *unanswered
-		if errors.As(err, &none) {
-			end(fmt.Errorf("no sign of life: %w", none.err))
-			return
-		}
-		a.heard.Store(int64(a.client.now()))
-	}
 }
 
 // confirm renews a grant of unknown age, so that its lease counts from now.
@@ -175,16 +156,17 @@ func (a *acquisition) confirm(ctx context.Context, at *node, g grant) (grant, er
 	case err != nil:
 		return grant{}, err
 	case left == 0:
+		a.token = 0
 		return grant{}, &LostError{Name: a.name, Holder: a.holder, Token: g.token, Reason: ErrNotHeld}
 	}
 	g.lease.length = max(left, 0)
 	return g, nil
 }
 
-// abandon takes back what an unanswered attempt may have brought about: a place in line, or a permit. A
+// abandon takes back what an attempt has brought about, or may have: a place in line, or a permit. A
 // holder that the caller named may be held by somebody else, who must not lose it by our failure.
 func (a *acquisition) abandon() {
-	if !a.tries.sent {
+	if !a.tries.sent && a.token == 0 {
 		return
 	}
 	c := a.client

@@ -65,7 +65,9 @@ func newClient(config Config, now func() time.Duration) (*Client, error) {
 	c := &Client{config: config, now: now}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for _, addr := range config.Addrs {
-		c.nodes.all = append(c.nodes.all, newNode(addr, config))
+		n := newNode(addr, config)
+		n.pulse = newPulse(c, n)
+		c.nodes.all = append(c.nodes.all, n)
 	}
 	return c, nil
 }

@@ -41,6 +41,7 @@
 //	exchange.go   one command to one server: answered, refused, or unanswered
 //	tries.go      whom to ask next, and for how long
 //	node.go       the connections to one server: those that wait are apart from the rest
+//	pulse.go      whether a server lives at which requests wait
 //	tasks.go      goroutines, and who waits for them
 //	errors.go     what a caller may branch on
 //

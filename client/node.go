@@ -18,7 +18,7 @@ const (
 	dialTimeout = 2 * time.Second
 	// keepLines is how many connections of waits that have ended are kept for the next ones, for each
 	// server.
-	keepLines = 8
+	keepLines = 64
 	// lineBuffer is the size of the buffers of a connection that waits; there may be thousands.
 	lineBuffer = 1 << 10
 )
@@ -43,6 +43,7 @@ type node struct {
 	addr   string
 	config Config
 	calls  *redis.Client
+	pulse  *pulse
 
 	mu     sync.Mutex
 	lines  []*redis.Client // not in use

@@ -19,6 +19,7 @@ import (
 type scripted struct {
 	net.Listener
 	serving sync.WaitGroup
+	delay   time.Duration // of the answer to an ACQUIRE
 
 	mu      sync.Mutex
 	replies map[string][]string // by command, used up one by one; the last one stays
@@ -67,7 +68,11 @@ func (s *scripted) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		if _, err := io.WriteString(c, s.reply(args)); err != nil {
+		answer := s.reply(args)
+		if strings.EqualFold(args[0], "SEM.ACQUIRE") {
+			time.Sleep(s.delay)
+		}
+		if _, err := io.WriteString(c, answer); err != nil {
 			return
 		}
 	}
@@ -235,6 +240,24 @@ func TestWhatMayHaveBeenAppliedIsTakenBack(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestGrantThatCannotBeRenewedIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	s := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 0)}, "SEM.RENEW": {"-ERR out of order\r\n"}, "SEM.CANCEL": {zero}, "SEM.RELEASE": {one}})
+	s.delay = 20 * time.Millisecond // as if it had stood in line
+
+	_, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader", client.Holder("pod"), client.Wait(time.Minute))
+
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Message != "out of order" {
+		t.Errorf("got %v, want the refusal", err)
+	}
+	want := []string{"SEM.ACQUIRE loader HOLDER pod WAIT LEFT", "SEM.RENEW loader pod TOKEN 7", "SEM.CANCEL loader pod", "SEM.RELEASE loader pod TOKEN 7"}
+	if got := s.log(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

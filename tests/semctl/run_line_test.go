@@ -137,3 +137,23 @@ func TestCommandIsStoppedAndContinuedFromItsTerminal(t *testing.T) {
 	term.await("still-42")
 	s.free("loader")
 }
+
+func TestCommandInTheBackgroundGetsTheTerminalWithTheShellsLeave(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.ok("create", "loader", "1")
+	term := s.shellInTerminal(80, 24, "PS1='ready$ ' exec bash --norc -i")
+	term.await("ready$")
+	term.press("set -b; semctl run --sem loader --lease 1h -- sh -c 'read a; echo got $a' &", "Enter")
+	term.await("Stopped")
+
+	term.press("fg", "Enter")
+	term.await("fg")
+	term.press("x", "Enter")
+
+	term.await("got x")
+	s.await("loader", "in_use", 0)
+	term.press("echo still-$((6*7))", "Enter")
+	term.await("still-42")
+	s.free("loader")
+}

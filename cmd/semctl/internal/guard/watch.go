@@ -18,6 +18,8 @@ const (
 	glance = 100 * time.Millisecond
 	// ghosts is how long processes that were killed may take to vanish.
 	ghosts = 2 * time.Second
+	// stopping is how long it may take until we are stopped, once that was asked for.
+	stopping = time.Second
 )
 
 // watch sees a command to its end.
@@ -31,7 +33,7 @@ type watch struct {
 	done    step      // what the permit has asked for so far
 	blamed  bool      // the command was ended because of the permit
 	seen    bool      // that the permit is lost
-	halted  bool      // the terminal has stopped the command, and us with it
+	halted  time.Time // when the terminal had stopped the command, and we asked to be stopped too
 	left    time.Time // when the command had ended, leaving others in its group
 	killing time.Time // when those were killed
 }
@@ -46,15 +48,17 @@ func (w *watch) run() int {
 			w.signal(s.(syscall.Signal))
 		case <-w.lost():
 		case <-timer.C:
-			w.proceed()
+			if time.Since(w.halted) > stopping {
+				w.proceed() // nobody has let us stop
+			}
 		}
 		w.job.Reap()
 		if w.over() {
 			return w.status()
 		}
 		wait := w.heed()
-		if w.job.StopWith() {
-			w.halted = true
+		if w.halted.IsZero() && w.job.StopWith() {
+			w.halted = time.Now()
 		}
 		timer.Reset(min(wait, glance))
 	}
@@ -87,8 +91,8 @@ func (w *watch) send(s syscall.Signal) {
 
 // proceed lets the command go on when we do.
 func (w *watch) proceed() {
-	if w.halted {
-		w.halted = false
+	if !w.halted.IsZero() {
+		w.halted = time.Time{}
 		w.job.Continue()
 	}
 }

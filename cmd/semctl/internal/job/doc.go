@@ -7,8 +7,8 @@
 // command besides (parent-death signal).
 //
 // Where standard input is a terminal and we are in its foreground, the command is put there in our
-// place, so that it can read from it; Ctrl-C then goes to the command directly, and Ctrl-Z stops it
-// and us with it (terminal.go).
+// place, so that it can read from it; Ctrl-C then goes to the command directly, and Ctrl-Z, or reading
+// from the background, stops it and us with it (terminal.go).
 //
 // Nothing here waits or starts a goroutine. The owner calls Reap when a SIGCHLD has come, and keeps the
 // goroutine that called Start on its thread for as long as the job lives.

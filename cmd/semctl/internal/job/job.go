@@ -51,7 +51,7 @@ type Job struct {
 	guardian *guardian
 	ended    bool
 	status   int
-	stopped  bool // by its terminal
+	stopped  syscall.Signal // by which its terminal has stopped it; 0: it has not
 }
 
 // Start runs a command. The calling goroutine must be locked to its thread until the job is over, for
@@ -61,7 +61,7 @@ func Start(c Command) (*Job, error) {
 	attributes := &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(attributes)
 	tty := ownTerminal(c.Stdin)
-	if tty != nil {
+	if tty != nil && tty.holder() == tty.own {
 		attributes.Foreground, attributes.Ctty = true, int(c.Stdin)
 	}
 	// Without a guardian there is still what dieWithParent does.

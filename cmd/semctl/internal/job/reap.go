@@ -32,7 +32,7 @@ func (j *Job) note(s syscall.WaitStatus) {
 	case s.Signaled():
 		j.status, j.ended = 128+int(s.Signal()), true
 	case s.Stopped() && j.terminal != nil && byTerminal(s.StopSignal()):
-		j.stopped = true
+		j.stopped = s.StopSignal()
 	}
 }
 

@@ -9,19 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the one in whose foreground we were started.
+// terminal is the one that we read from, and that can stop us.
 type terminal struct {
 	fd  int
 	own int // our process group
 }
 
-// ownTerminal returns the terminal behind a file if we are in its foreground, else nil.
+// ownTerminal returns the terminal behind a file, nil if there is none.
 func ownTerminal(fd uintptr) *terminal {
-	group, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
-	if err != nil || group != syscall.Getpgrp() {
+	if _, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP); err != nil {
 		return nil
 	}
-	return &terminal{fd: int(fd), own: group}
+	return &terminal{fd: int(fd), own: syscall.Getpgrp()}
 }
 
 // foreground puts a process group there. Where it fails, the terminal is gone, and nobody reads from it.
@@ -32,14 +31,29 @@ func (t *terminal) foreground(group int) {
 	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
 }
 
+// holder is the process group in the foreground; 0 where the terminal is gone.
+func (t *terminal) holder() int {
+	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
 // StopWith stops this process if the terminal has stopped the command, so that the shell which we came
-// from gets its terminal back. It reports whether there was something to stop. When we go on, or if
-// nobody lets us stop, Continue is to be called.
+// from gets its terminal back. It reports whether it asked for that: the stop may come a moment later. When
+// we go on, or if nobody lets us stop, Continue is to be called.
 func (j *Job) StopWith() bool {
-	if !j.stopped || j.ended {
+	if j.stopped == 0 || j.ended {
 		return false
 	}
-	j.terminal.foreground(j.terminal.own)
+	if j.stopped != syscall.SIGTSTP && j.terminal.holder() == j.terminal.own {
+		j.Continue() // it wanted the terminal while the shell had it; now the shell has given it to us
+		return false
+	}
+	if j.terminal.holder() == j.group {
+		j.terminal.foreground(j.terminal.own)
+	}
 	// As the terminal would have done, had it known all of us: also to who shares our group.
 	_ = syscall.Kill(0, syscall.SIGTSTP)
 	return true
@@ -47,11 +61,11 @@ func (j *Job) StopWith() bool {
 
 // Continue lets a job go on that its terminal had stopped.
 func (j *Job) Continue() {
-	if !j.stopped {
+	if j.stopped == 0 {
 		return
 	}
-	j.stopped = false
-	if group, err := unix.IoctlGetInt(j.terminal.fd, unix.TIOCGPGRP); err == nil && group == j.terminal.own {
+	j.stopped = 0
+	if j.terminal.holder() == j.terminal.own {
 		j.terminal.foreground(j.group) // unless the shell has put us into the background
 	}
 	_ = j.Signal(syscall.SIGCONT) // it may have ended meanwhile
@@ -59,10 +73,7 @@ func (j *Job) Continue() {
 
 // takeBack puts us into the foreground where a job was, for whoever we share it with.
 func (t *terminal) takeBack(from int) {
-	if t == nil {
-		return
-	}
-	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group == from {
+	if t != nil && t.holder() == from {
 		t.foreground(t.own)
 	}
 }
