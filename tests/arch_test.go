@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"admin":        {"github.com/prometheus/client_golang"},
 	"client":       {"/semaphore", "github.com/redis/go-redis", "golang.org/x/sys"},
 	"cmd/semserver": {
-		"/admin", "/cluster", "/server", "/semaphore",
+		"/admin", "/cluster", "/cluster/peer", "/server", "/semaphore",
 		"github.com/alecthomas/kong", "github.com/prometheus/client_golang", "go.yaml.in/yaml",
 	},
 	"cmd/semctl": {
