@@ -75,7 +75,7 @@ func DefaultConfig() Config {
 		NodeID:          "semserver",
 		LogStore:        LogStoreWAL,
 		MaxPeers:        peer.DefaultMaxConns,
-		ElectionTimeout: 400 * time.Millisecond,
+		ElectionTimeout: 300 * time.Millisecond,
 		Limits:          semaphore.DefaultLimits(),
 		Hold:            5 * time.Second,
 		WaiterGrace:     5 * time.Second,

@@ -74,6 +74,9 @@ func measurements() []measurement {
 		{"handover", handover},
 		{"expiry", expiry},
 		{"memory", memory},
+		{"three", three},
+		{"failover", failover},
+		{"snapshot", snapshot},
 	}
 }
 

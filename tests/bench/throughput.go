@@ -197,6 +197,9 @@ func (b *bench) load(ctx context.Context, s side, depth, requests int) (perSecon
 type measured struct {
 	Granted   int64
 	PerSecond float64 `json:"per_second"`
+	Acquire   struct {
+		P99 int64 `json:"p99_us"`
+	}
 }
 
 // semctlBench runs semctl bench against a server.
