@@ -7,13 +7,14 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.release=${VERSION}" -o /out/semserver ./cmd/semserver \
- && mkdir -p /out/data
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.release=${VERSION}" -o /out/ ./cmd/semserver ./cmd/semctl \
+ && mkdir -p /data
 
-# Run: one static file, no shell, not root.
+# Run: two static files, no shell, not root. semctl is there to be copied into the images of jobs, and
+# for a look from inside: docker exec semserver semctl top
 FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /out/semserver /usr/local/bin/semserver
-COPY --from=build --chown=nonroot:nonroot /out/data /data
+COPY --from=build /out/semserver /out/semctl /usr/local/bin/
+COPY --from=build --chown=nonroot:nonroot /data /data
 VOLUME /data
 EXPOSE 7360 7362
 

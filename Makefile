@@ -16,20 +16,31 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/semserver
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/semserver ./cmd/semserver
+build: ## Build bin/semserver and bin/semctl
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/semserver ./cmd/semctl
 
 .PHONY: run
 run: ## Run a node with its defaults (ARGS='--flag …' adds flags)
 	$(GO) run ./cmd/semserver $(ARGS)
 
 .PHONY: test
-test: redis ## Run every test, with the race detector
+test: redis terminal ## Run every test, with the race detector
 	$(GO) test -race -timeout 10m ./...
+	$(GO) -C examples/fencing test -race -timeout 10m ./...
 
 .PHONY: faults
 faults: ## Kill a node under load, ROUNDS (200) times
 	SEMSERVER_CRASH_ROUNDS=$(or $(ROUNDS),200) $(GO) test -race -timeout 60m -count=1 -v -run NothingAcknowledgedIsLostByKill ./tests
+
+.PHONY: chaos
+chaos: ## Break clusters for FOR (10m), with NODES (3, or 5) nodes and from SEED
+	$(GO) test -count=1 ./cluster -run PromisesHoldUnderFaults -fault-seeds=100 -timeout 60m
+	SEMSERVER_CHAOS_TIME=$(or $(FOR),10m) SEMSERVER_CHAOS_NODES=$(or $(NODES),3) SEMSERVER_CHAOS_SEED=$(SEED) \
+	  $(GO) test -count=1 -timeout 0 -v -run PromisesHoldInTheLongRun ./tests/chaos
+
+.PHONY: accept
+accept: redis terminal ## Check the built programs from outside, over the wire
+	$(GO) test -count=1 ./tests ./tests/semctl
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
@@ -48,13 +59,18 @@ bench: redis ## Measure against Redis on this machine (ARGS='-h' lists options)
 lint: ## Check format, vet, golangci-lint (which runs staticcheck), go.mod
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt wants to change:"; echo "$$files"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) -C examples/fencing vet ./...
 	$(TOOL) golangci-lint run ./...
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 
 .PHONY: redis
 redis: # The tests compare with a real Redis and use its tools
-	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || tools/install-redis
+	@tools/install redis-server redis-cli
+
+.PHONY: terminal
+terminal: # The tests look at what semctl draws
+	@tools/install tmux
 
 .PHONY: image
 image: ## Build the container image

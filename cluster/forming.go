@@ -66,8 +66,9 @@ func formedAmong(seen []sighting, own string) (sighting, error) {
 // release lets go of a reservation that will come to nothing.
 func (m *membership) release(seen []sighting) {
 	id := m.papers.read()
-	if id.Cluster != m.reserved {
+	if id.Cluster != m.reserved { // what was seen in this round may be older than that
 		m.reserved, m.heard = id.Cluster, time.Now()
+		return
 	}
 	if id.Cluster == "" {
 		return

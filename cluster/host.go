@@ -93,7 +93,20 @@ func (n *Node) dialLeader(ctx context.Context, address string) (net.Conn, peer.G
 	return c, g, err
 }
 
-var errNotLeading = errors.New("this node does not lead")
+var (
+	errNotLeading = errors.New("this node does not lead")
+	errNoGuest    = errors.New("the node is no member of this cluster")
+)
+
+// counts reports whether a node is a member, with a vote or without.
+func (n *Node) counts(node string) bool {
+	future := n.raft.GetConfiguration()
+	if future.Error() != nil {
+		return false
+	}
+	_, member := find(future.Configuration().Servers, node)
+	return member
+}
 
 // receive reads a guest's hello and welcomes it once this node leads.
 func (n *Node) receive(c net.Conn, in *bufio.Reader, node string) (*hostStream, error) {
@@ -106,6 +119,9 @@ func (n *Node) receive(c net.Conn, in *bufio.Reader, node string) (*hostStream, 
 	incarnation, err := readNumber(body)
 	if err != nil || kind != frameHello {
 		return nil, errMalformed
+	}
+	if !n.counts(node) {
+		return nil, errNoGuest
 	}
 	lead := n.proposer.leading()
 	for deadline := time.Now().Add(helloPatience); lead == nil; lead = n.proposer.leading() {

@@ -68,7 +68,7 @@ func peekIdentity(dir string) (identity, error) {
 		return identity{}, nil
 	}
 	if err != nil {
-		return identity{}, fmt.Errorf("read identity: %w", err)
+		return identity{}, fmt.Errorf("read the identity in the data directory: %w", err)
 	}
 	var id identity
 	if err := json.Unmarshal(data, &id); err != nil {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -50,8 +51,8 @@ func AppendReply(dst []byte, r semaphore.Reply) []byte {
 }
 
 func appendError(dst []byte, err error) []byte {
-	e, ok := err.(*semaphore.Error)
-	if !ok {
+	var e *semaphore.Error
+	if !errors.As(err, &e) {
 		panic(fmt.Sprintf("fsm: error of unknown type %T", err))
 	}
 	return appendText(appendText(append(dst, valueError), string(e.Code)), e.Message)

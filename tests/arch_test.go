@@ -28,11 +28,24 @@ var arrows = map[string][]string{
 	"cluster/peer": {"golang.org/x/sys"},
 	"server":       {"/semaphore", "github.com/tidwall/redcon", "github.com/prometheus", "golang.org/x/sys"},
 	"admin":        {"github.com/prometheus/client_golang"},
+	"client":       {"/semaphore", "github.com/redis/go-redis", "golang.org/x/sys"},
 	"cmd/semserver": {
-		"/admin", "/cluster", "/server", "/semaphore",
+		"/admin", "/cluster", "/cluster/peer", "/server", "/semaphore",
 		"github.com/alecthomas/kong", "github.com/prometheus/client_golang", "go.yaml.in/yaml",
 	},
-	"semaphore/semtest": {"/semaphore"},
+	"cmd/semctl": {
+		"/client", "/cmd/semctl/internal/complete", "/cmd/semctl/internal/guard", "/cmd/semctl/internal/job", "/cmd/semctl/internal/load",
+		"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "/cmd/semctl/internal/top",
+		"github.com/alecthomas/kong", "github.com/charmbracelet/x/term", "github.com/muesli/cancelreader", "github.com/redis/go-redis", "golang.org/x/sys",
+	},
+	"cmd/semctl/internal/complete": {"github.com/alecthomas/kong"},
+	"cmd/semctl/internal/guard":    {"/client", "/cmd/semctl/internal/job", "/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote"},
+	"cmd/semctl/internal/job":      {"golang.org/x/sys"},
+	"cmd/semctl/internal/load":     {"/cmd/semctl/internal/remote", "github.com/HdrHistogram"},
+	"cmd/semctl/internal/plain":    {},
+	"cmd/semctl/internal/remote":   {"github.com/redis/go-redis"},
+	"cmd/semctl/internal/top":      {"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "charm.land", "github.com/charmbracelet/x/ansi"},
+	"semaphore/semtest":            {"/semaphore"},
 }
 
 // listed is what the Go tool says of a package.

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	// DefaultMaxConns is MaxConns where it is not set.
 	DefaultMaxConns   = 256
 	defaultHandshakes = 64
 	// handshakeTimeout bounds each of the two steps before a connection can be used: to connect, and to

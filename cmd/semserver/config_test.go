@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/cluster/peer"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/server"
 )
@@ -170,7 +171,8 @@ func TestEverySettingReachesThePackageThatItIsFor(t *testing.T) {
 		Hold: time.Second, WaiterGrace: 2 * time.Second, SnapshotBytes: 1 << 20,
 		PeerListen: "127.0.0.1:2", PeerAdvertise: "localhost:2", BootstrapExpect: 3,
 		Join:            []string{"n1.example:2", "n2.example:2", "n3.example:2"},
-		ElectionTimeout: 150 * time.Millisecond,
+		ElectionTimeout: 150 * time.Millisecond, MaxPeers: 103,
+		NodeIDGiven: true, PeerSecurity: peer.Security{Plain: true},
 	})
 	if c.Addresses != (addressFlags{Listen: "127.0.0.1:1", Unix: "/run/s.sock"}) {
 		t.Errorf("addresses: got %+v", c.Addresses)

@@ -1,7 +1,7 @@
 // Command bench measures a semserver against its speed targets, beside a Redis on the same machine.
 //
 // It starts everything itself: its own binary, redis-server twice (every write fsynced; nothing on
-// disk), redis-benchmark as the load on both; all on loopback, with data in temporary folders. Both
+// disk), semctl bench as the load on both; all on loopback, with data in temporary folders. Both
 // sides are measured in turn, the medians of several rounds are compared, and what is quoted is the
 // ratio: absolute figures of a shared machine move by a third from run to run.
 //

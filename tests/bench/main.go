@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +21,7 @@ type settings struct {
 	rounds   int
 	only     string
 	binary   string
+	semctl   string
 	folder   string
 	stores   []string
 	requests map[int]int // by pipeline depth
@@ -41,6 +44,7 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.rounds, "rounds", 5, "`times` that each figure is measured; the median counts")
 	flags.StringVar(&s.only, "only", "", "measure only what this `word` is part of: "+strings.Join(names(), ", "))
 	flags.StringVar(&s.binary, "binary", "", "`path` of a semserver; without it one is built")
+	flags.StringVar(&s.semctl, "semctl", "", "`path` of a semctl; without it one is built")
 	flags.StringVar(&s.folder, "dir", "", "`folder` for data, on the disk to be measured (default: the system's temporary folder)")
 	stores := flags.String("stores", "wal,boltdb", "log stores to compare; the first one is measured in full")
 	single := flags.Int("requests", 50_000, "requests of one throughput run without pipelining")
@@ -104,11 +108,8 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(b.folder)
-	if b.binary == "" {
-		b.progress("building semserver")
-		if b.binary, err = node.Build(b.folder); err != nil {
-			return err
-		}
+	if err := b.build(); err != nil {
+		return err
 	}
 	for _, m := range measurements() {
 		if !strings.Contains(m.name, b.only) {
@@ -119,6 +120,26 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	b.print()
+	return nil
+}
+
+// build builds the programs that were not given.
+func (b *bench) build() (err error) {
+	if b.binary == "" {
+		b.progress("building semserver")
+		if b.binary, err = node.Build(b.folder); err != nil {
+			return err
+		}
+	}
+	if b.semctl != "" {
+		return nil
+	}
+	b.progress("building semctl")
+	b.semctl = filepath.Join(b.folder, "semctl")
+	out, err := exec.Command("go", "build", "-o", b.semctl, "github.com/semserver/semserver/cmd/semctl").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build semctl: %w\n%s", err, out)
+	}
 	return nil
 }
 

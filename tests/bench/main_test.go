@@ -2,16 +2,14 @@ package main
 
 import "testing"
 
-func TestRateIsReadFromRedisBenchmark(t *testing.T) {
-	out := `"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
-"SEM.ACQUIRE p","136674.25","5.663","0.208","3.783","14.607","35.455","189.439"
-`
-	if got, err := rate(out); got != 136674.25 || err != nil {
-		t.Errorf("rate: got %v, %v, want 136674.25", got, err)
+func TestRateIsReadFromSemctlBench(t *testing.T) {
+	out := `{"elapsed_ms":59,"granted":1000,"per_second":16811.5,"refused":0,"errors":{},"addrs":[]}`
+	if got, err := readMeasured([]byte(out)); got.Granted != 1000 || got.PerSecond != 16811.5 || err != nil {
+		t.Errorf("got %+v, %v, want 1000 grants at 16811.5", got, err)
 	}
-	for _, wrong := range []string{"", "\"test\",\"rps\"\n", "Could not connect\n", "\"a\",\"b\"\n\"c\",\"1\"\n"} {
-		if got, err := rate(wrong); err == nil {
-			t.Errorf("rate of %q: got %v, want an error", wrong, got)
+	for _, wrong := range []string{"", "semctl: no server answers", `{}`, `{"granted":1}`, `{"granted":"many"}`} {
+		if got, err := readMeasured([]byte(wrong)); err == nil {
+			t.Errorf("%q: got %+v, want an error", wrong, got)
 		}
 	}
 }

@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +15,6 @@ import (
 
 const (
 	connections = 50
-	// holderPlaceholder is replaced by redis-benchmark with a number below holderSpace, anew in each
-	// request.
-	holderPlaceholder = "__rand_int__"
-	holderSpace       = 2_000_000_000
 	// loadTimeout is the longest that one run may take.
 	loadTimeout = 5 * time.Minute
 )
@@ -28,11 +23,8 @@ const (
 type side interface {
 	address() string
 	pid() int
-	// prepare makes a new semaphore with at least that many free permits and returns the command that
-	// acquires one of them.
-	prepare(permits int) (command []string, err error)
-	// granted is how many grants that semaphore has made.
-	granted() (int64, error)
+	// flags are what semctl bench has to know of it.
+	flags() []string
 	stop()
 }
 
@@ -40,8 +32,6 @@ type side interface {
 type semserver struct {
 	node *node.Node
 	conn *resp.Conn
-	key  string
-	runs int
 }
 
 func (b *bench) semserver(store string) (*semserver, error) {
@@ -60,28 +50,11 @@ func (s *semserver) address() string { return s.node.Addr }
 
 func (s *semserver) pid() int { return s.node.Process.Pid }
 
+func (s *semserver) flags() []string { return nil }
+
 func (s *semserver) stop() {
 	_ = s.conn.Close() // nothing is left to be read
 	s.node.Kill()
-}
-
-func (s *semserver) prepare(int) ([]string, error) {
-	if s.runs > 0 {
-		if _, err := s.conn.Do("SEM.DELETE", s.key, "FORCE"); err != nil {
-			return nil, fmt.Errorf("delete the last semaphore: %w", err)
-		}
-	}
-	s.runs++
-	s.key = fmt.Sprint("bench", s.runs)
-	if reply, err := s.conn.Do("SEM.CREATE", s.key, 1<<31); err != nil || reply != any(resp.Simple("OK")) {
-		return nil, fmt.Errorf("create a semaphore: %v, %w", reply, err)
-	}
-	return []string{"SEM.ACQUIRE", s.key, "HOLDER", holderPlaceholder, "LEASE", "600000"}, nil
-}
-
-func (s *semserver) granted() (int64, error) {
-	fields, err := info(s.conn, s.key)
-	return fields["grants_immediate"], err
 }
 
 // info is SEM.INFO.
@@ -151,7 +124,7 @@ func (b *bench) compare(ctx context.Context, sides map[string]side, depth int, a
 	found := map[string]*figures{}
 	for round := range b.rounds {
 		for _, name := range append([]string{against}, b.stores...) {
-			rate, cost, err := load(ctx, sides[name], depth, b.requests[depth])
+			rate, cost, err := b.load(ctx, sides[name], depth, b.requests[depth])
 			if err != nil {
 				return fmt.Errorf("%s, P=%d: %w", name, depth, err)
 			}
@@ -197,19 +170,16 @@ func medianRatio(ours, theirs []float64) float64 {
 	return median(ratios)
 }
 
-// load runs redis-benchmark and returns requests per second and the server's processor time for each,
-// in microseconds. It checks that the work was done: random holders that come twice are the only
-// requests without a grant of their own.
-func load(ctx context.Context, s side, depth, requests int) (perSecond, cost float64, err error) {
-	command, err := s.prepare(requests + connections*depth)
-	if err != nil {
-		return 0, 0, err
-	}
+// load puts acquires on a server, each with a holder of its own, and returns how many it granted in a
+// second and its processor time for each, in microseconds. That includes what it takes to make the
+// semaphore and to remove it again.
+func (b *bench) load(ctx context.Context, s side, depth, requests int) (perSecond, cost float64, err error) {
 	before, err := cpuTime(s.pid())
 	if err != nil {
 		return 0, 0, err
 	}
-	out, err := redisBenchmark(ctx, s.address(), depth, requests, command)
+	got, err := b.semctlBench(ctx, s, "--acquires-only", "--clients", fmt.Sprint(connections),
+		"--pipeline", fmt.Sprint(depth), "--requests", fmt.Sprint(requests))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -217,45 +187,40 @@ func load(ctx context.Context, s side, depth, requests int) (perSecond, cost flo
 	if err != nil {
 		return 0, 0, err
 	}
-	granted, err := s.granted()
-	if err != nil {
-		return 0, 0, err
+	if got.Granted < int64(requests) {
+		return 0, 0, fmt.Errorf("%d requests brought %d grants", requests, got.Granted)
 	}
-	if granted < int64(requests)*99/100 {
-		return 0, 0, fmt.Errorf("%d requests brought %d grants", requests, granted)
-	}
-	perSecond, err = rate(out)
-	return perSecond, float64((after - before).Microseconds()) / float64(requests), err
+	return got.PerSecond, float64((after - before).Microseconds()) / float64(requests), nil
 }
 
-// redisBenchmark sends a command that often and returns what redis-benchmark prints.
-func redisBenchmark(ctx context.Context, addr string, depth, requests int, command []string) (string, error) {
-	port, err := resp.Port(addr)
-	if err != nil {
-		return "", err
-	}
-	args := []string{"-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", fmt.Sprint(connections), "-P", fmt.Sprint(depth),
-		"-n", fmt.Sprint(requests), "-r", fmt.Sprint(holderSpace), "--csv"}
+// measured is what semctl bench prints, as far as it is used here.
+type measured struct {
+	Granted   int64
+	PerSecond float64 `json:"per_second"`
+}
+
+// semctlBench runs semctl bench against a server.
+func (b *bench) semctlBench(ctx context.Context, s side, flags ...string) (measured, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
+	args := append([]string{"bench", "--json", "--addr", s.address()}, s.flags()...)
 	var complaint strings.Builder
-	benchmark := exec.CommandContext(ctx, "redis-benchmark", append(args, command...)...)
-	benchmark.Stderr = &complaint
-	out, err := benchmark.Output()
+	semctl := exec.CommandContext(ctx, b.semctl, append(args, flags...)...)
+	semctl.Stderr = &complaint
+	out, err := semctl.Output()
 	if err != nil {
-		return "", fmt.Errorf("redis-benchmark: %w: %s%s", err, complaint.String(), out)
+		return measured{}, fmt.Errorf("semctl bench: %w: %s", err, complaint.String())
 	}
-	return string(out), nil
+	return readMeasured(out)
 }
 
-// rate finds the requests per second in what redis-benchmark prints.
-func rate(out string) (float64, error) {
-	records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if err != nil {
-		return 0, fmt.Errorf("read redis-benchmark: %w", err)
+func readMeasured(out []byte) (measured, error) {
+	var got measured
+	if err := json.Unmarshal(out, &got); err != nil {
+		return got, fmt.Errorf("read semctl bench: %w", err)
 	}
-	if len(records) != 2 || len(records[0]) < 2 || records[0][1] != "rps" {
-		return 0, fmt.Errorf("read redis-benchmark: no rate in %q", out)
+	if got.Granted == 0 || got.PerSecond == 0 {
+		return got, fmt.Errorf("read semctl bench: no rate in %q", out)
 	}
-	return strconv.ParseFloat(records[1][1], 64)
+	return got, nil
 }

@@ -65,22 +65,26 @@ func TestAWaiterKeepsItsPlaceWhenItsNodeDies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := open(t, 3)
+			f := open(t, 3, "--waiter-grace", "60s")
 			dying := pick(f, leader(t, f))
 			rest := others(f, dying)
 			c, waiters := queue(t, f, rest[0], dying, rest[1])
 
 			f.Kill(dying)
 
+			orphans := func(want int64) {
+				t.Helper()
+				eventually(t, func() error {
+					if got := c.info("door"); got["orphans"] != want || got["waiters"] != 3 {
+						return fmt.Errorf("got %v, want 3 waiters and %d orphans", got, want)
+					}
+					return nil
+				})
+			}
+			orphans(1)
 			back := dial(t, f.Addr(rest[1]))
 			back.start("SEM.ACQUIRE", "door", "HOLDER", "w1", "LEASE", 60_000, "WAIT", 120_000)
-			// Once it is no longer an orphan, its place is its own again.
-			eventually(t, func() error {
-				if got := c.info("door"); got["orphans"] != 0 || got["waiters"] != 3 {
-					return fmt.Errorf("got %v, want 3 waiters, none of them an orphan", got)
-				}
-				return nil
-			})
+			orphans(0)
 			c.inLine("door", "w0", "w1", "w2")
 			waiters[1] = back
 			served(t, c, waiters, "w0", "w1", "w2")

@@ -47,6 +47,11 @@ func forgeries() []forgery {
 			at(0, 10, get("x", 1, 0)), at(20, 1030, waits(acquire("a"), second)), at(30, 40, line("a")),
 			at(50, 500, waits(get("b", 2, 0), 5*second)), at(400, 410, release("x", 1, 1)),
 		}, true},
+		{"a place that is lost with its node", "line", []history.Op{
+			at(0, 10, get("x", 1, 0)), at(20, 100, lost(waits(acquire("a"), 5*second))), at(30, 40, line("a")),
+			at(50, 500, waits(get("b", 2, 0), 5*second)), at(110, 900, waits(get("a", 3, 0), 5*second)),
+			at(400, 410, release("x", 1, 1)), at(600, 610, release("b", 2, 1)),
+		}, true},
 		{"unanswered request", "answers", []history.Op{at(0, 9000, silent("a"))}, true},
 		{"late answer", "answers", []history.Op{at(0, 10, get("x", 1, 0)), at(20, 3000, waits(acquire("a"), second)), at(1900, 1910, renew("x", 1, 2*second))}, true},
 		{"early null", "answers", []history.Op{at(0, 10, get("x", 1, 0)), at(20, 900, waits(acquire("a"), second))}, true},

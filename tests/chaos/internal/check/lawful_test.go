@@ -54,6 +54,11 @@ func lawful() map[string]history.Log {
 			at(0, 10, get("x", 1, 0)), at(20, 30, lost(waits(acquire("b"), 5*second))), at(40, 600, waits(get("a", 3, 0), 5*second)),
 			at(50, 60, line("b", "a")), at(70, 500, waits(get("b", 2, 0), 5*second)), at(400, 410, release("x", 1, 1)), at(510, 520, release("b", 2, 1)),
 		}),
+		"who comes back too late has a new place": recorded([]history.Op{
+			at(0, 10, get("x", 1, 0)), at(20, 100, lost(waits(acquire("a"), 5*second))), at(30, 40, line("a")),
+			at(50, 1900, waits(get("b", 2, 0), 5*second)), at(3000, 3900, waits(get("a", 3, 0), 5*second)),
+			at(1800, 1810, release("x", 1, 1)), at(3700, 3710, release("b", 2, 1)),
+		}),
 		"a small one is refused behind a large one": recorded([]history.Op{
 			at(0, 10, inTwo(get("x", 1, 0))), at(20, 1030, large(waits(inTwo(acquire("a")), second))), at(40, 50, inTwo(acquire("b"))),
 		}),

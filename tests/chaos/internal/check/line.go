@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semserver/semserver/tests/chaos/internal/history"
@@ -36,14 +38,14 @@ func (b *book) firstRequests() map[string]time.Duration {
 func (b *book) overtook(waiter history.Op, g *grant) bool {
 	switch waiter.Result.Outcome {
 	case history.Done:
-		return !waiter.Result.Grant.Replayed && g.token < waiter.Result.Grant.Token
+		return g.token < waiter.Result.Grant.Token
 	case history.Null:
 		return g.told.Return < waiter.Call+early(waiter.Wait)
 	}
 	return false // nobody knows how long it stood there
 }
 
-// waiter is a request that was seen in line.
+// waiter is a request that was seen in line, or takes the place of one that was.
 type waiter struct {
 	op   history.Op
 	seen time.Duration
@@ -52,31 +54,45 @@ type waiter struct {
 func (b *book) seenInLine() []waiter {
 	requests := map[string][]history.Op{}
 	left := map[string]bool{} // who did not stay to the end
+	sightings := map[string][]history.Op{}
 	for _, o := range b.ops {
-		switch o.Kind {
-		case history.Acquire:
+		switch {
+		case o.Kind == history.Acquire:
 			requests[o.Holder] = append(requests[o.Holder], o)
-		case history.Cancel:
+		case o.Kind == history.Cancel:
 			left[o.Holder] = true
-		}
-	}
-	seen := map[string]time.Duration{}
-	for _, o := range b.ops {
-		if o.Kind != history.Waiters || o.Result.Outcome != history.Done {
-			continue
-		}
-		for _, holder := range o.Result.Line {
-			if at, known := seen[holder]; !known || o.Return < at {
-				seen[holder] = o.Return
+		case o.Kind == history.Waiters && o.Result.Outcome == history.Done:
+			for _, holder := range o.Result.Line {
+				sightings[holder] = append(sightings[holder], o)
 			}
 		}
 	}
 	var all []waiter
-	for holder, at := range seen {
-		// Of one who asked several times nobody knows which request was seen.
-		if of := requests[holder]; len(of) == 1 && of[0].Wait > 0 && !left[holder] {
-			all = append(all, waiter{of[0], at})
+	for holder, seen := range sightings {
+		if of := requests[holder]; len(of) > 0 && !left[holder] && b.keptPlace(of, seen) {
+			first := slices.MinFunc(seen, func(a, b history.Op) int { return cmp.Compare(a.Return, b.Return) })
+			all = append(all, waiter{of[len(of)-1], first.Return})
 		}
 	}
 	return all
+}
+
+// keptPlace is whether a holder's requests certainly had one place in line: there is one, or each is
+// repeated after its node was lost, soon enough.
+func (b *book) keptPlace(requests, sightings []history.Op) bool {
+	for i, next := range requests[1:] {
+		lost := requests[i]
+		soon := next.Call < lost.Call+early(lost.Wait) && next.Call < lost.Return+b.setup.Grace/2
+		if lost.Result.Code != history.Broken || !soon || next.Wait == 0 {
+			return false
+		}
+	}
+	last := requests[len(requests)-1]
+	if len(requests) == 1 {
+		return last.Wait > 0 && !last.Result.Grant.Replayed
+	}
+	// A grant that nobody was told of may have ended meanwhile, unless its lease is too long for that.
+	return slices.ContainsFunc(sightings, func(w history.Op) bool {
+		return w.Call < last.Call && last.Return < w.Call+early(last.Lease)
+	})
 }

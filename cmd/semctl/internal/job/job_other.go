@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package job
+
+import "syscall"
+
+func adoptOrphans() {}
+
+func dieWithParent(*syscall.SysProcAttr) {}

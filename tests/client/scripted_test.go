@@ -1,0 +1,276 @@
+package client
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semserver/semserver/client"
+)
+
+// scripted is a server that answers as a test tells it to, for what real ones seldom say.
+type scripted struct {
+	net.Listener
+	serving sync.WaitGroup
+	delay   time.Duration // of the answer to an ACQUIRE
+
+	mu      sync.Mutex
+	replies map[string][]string // by command, used up one by one; the last one stays
+	asked   []string            // the SEM commands that came
+	conns   []net.Conn
+}
+
+// play serves these replies for the length of the test.
+func play(t *testing.T, replies map[string][]string) *scripted {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scripted{Listener: l, replies: replies}
+	s.serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns = append(s.conns, c)
+			s.mu.Unlock()
+			s.serving.Go(func() { s.serve(c) })
+		}
+	})
+	t.Cleanup(s.end)
+	return s
+}
+
+func (s *scripted) end() {
+	_ = s.Close()
+	s.mu.Lock()
+	for _, c := range s.conns {
+		_ = c.Close()
+	}
+	s.mu.Unlock()
+	s.serving.Wait()
+}
+
+func (s *scripted) serve(c net.Conn) {
+	defer c.Close()
+	for in := bufio.NewReader(c); ; {
+		args, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		answer := s.reply(args)
+		if strings.EqualFold(args[0], "SEM.ACQUIRE") {
+			time.Sleep(s.delay)
+		}
+		if _, err := io.WriteString(c, answer); err != nil {
+			return
+		}
+	}
+}
+
+func readCommand(in *bufio.Reader) ([]string, error) {
+	var n int
+	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
+		return nil, err
+	}
+	args := make([]string, n)
+	for i := range args {
+		var size int
+		if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
+			return nil, err
+		}
+		text := make([]byte, size+2)
+		if _, err := io.ReadFull(in, text); err != nil {
+			return nil, err
+		}
+		args[i] = string(text[:size])
+	}
+	return args, nil
+}
+
+// reply says what the script has for a command. HOLDER in it stands for the holder that asked.
+func (s *scripted) reply(args []string) string {
+	name := strings.ToUpper(args[0])
+	switch {
+	case name == "HELLO":
+		return "-ERR unknown command 'HELLO'\r\n"
+	case !strings.HasPrefix(name, "SEM."):
+		return "+OK\r\n"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, strings.Join(args, " "))
+	left := s.replies[name]
+	if len(left) == 0 {
+		return "-ERR not in the script: " + name + "\r\n"
+	}
+	if len(left) > 1 {
+		s.replies[name] = left[1:]
+	}
+	return left[0]
+}
+
+// log is what was asked, with the holder and what is left of a wait written as words.
+func (s *scripted) log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	for _, line := range s.asked {
+		words := strings.Fields(line)
+		for i, w := range words {
+			if len(w) == 26 {
+				words[i] = "ID"
+			}
+			if i > 0 && words[i-1] == "WAIT" {
+				words[i] = "LEFT"
+			}
+		}
+		lines = append(lines, strings.Join(words, " "))
+	}
+	return lines
+}
+
+// granted is a grant of a minute.
+func granted(token int, replayed int) string {
+	return fmt.Sprintf("*5\r\n$1\r\nh\r\n:%d\r\n:0\r\n:60000\r\n:%d\r\n", token, replayed)
+}
+
+const (
+	one       = ":1\r\n"
+	zero      = ":0\r\n"
+	minute    = ":60000\r\n"
+	none      = "*-1\r\n"
+	down      = "-CLUSTERDOWN no leader can be reached\r\n"
+	uncertain = "-UNCERTAIN holder h the outcome is not known\r\n"
+	stopping  = "-SHUTDOWN the server is stopping\r\n"
+)
+
+func TestAnswersThatSettleNothingAreFollowedByTheSameRequest(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		acquire []string
+		want    []string
+	}{
+		"down":      {[]string{down, down, granted(7, 0)}, []string{"SEM.ACQUIRE loader HOLDER ID", "SEM.ACQUIRE loader HOLDER ID", "SEM.ACQUIRE loader HOLDER ID"}},
+		"uncertain": {[]string{uncertain, granted(7, 1)}, []string{"SEM.ACQUIRE loader HOLDER ID", "SEM.ACQUIRE loader HOLDER ID", "SEM.RENEW loader ID TOKEN 7"}},
+		"crowded":   {[]string{"-ERR max number of clients reached\r\n", granted(7, 0)}, []string{"SEM.ACQUIRE loader HOLDER ID", "SEM.ACQUIRE loader HOLDER ID"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &bench{T: t}
+			s := play(t, map[string][]string{"SEM.ACQUIRE": c.acquire, "SEM.RENEW": {minute}, "SEM.RELEASE": {down, one}})
+			p := b.acquire(b.client(s.Addr().String()), "loader")
+			if got := s.log(); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if s.asked[0] != s.asked[1] {
+				t.Errorf("got %q, want the same request", s.asked)
+			}
+			if p.Token() != 7 || p.Err() != nil {
+				t.Errorf("got token %d and %v, want the grant", p.Token(), p.Err())
+			}
+			b.release(p)
+		})
+	}
+}
+
+func TestServerThatStopsHandsItsWaiterToTheNext(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	first := play(t, map[string][]string{"SEM.ACQUIRE": {stopping}})
+	second := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 1)}, "SEM.RENEW": {minute}, "SEM.RELEASE": {one}})
+
+	p := b.acquire(b.client(first.Addr().String(), second.Addr().String()), "loader", client.Wait(time.Minute))
+
+	if got := second.log(); !slices.Equal(got, []string{"SEM.ACQUIRE loader HOLDER ID WAIT LEFT", "SEM.RENEW loader ID TOKEN 7"}) {
+		t.Errorf("got %q, want the same request and a renewal", got)
+	}
+	if holder := strings.Fields(first.asked[0])[3]; p.Holder() != holder {
+		t.Errorf("got holder %s, want %s as before", p.Holder(), holder)
+	}
+	b.release(p)
+}
+
+func TestGrantWhoseLeaseIsOverBeforeItIsReadIsNotHandedOut(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	s := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 1), granted(8, 0)}, "SEM.RENEW": {zero, minute}, "SEM.RELEASE": {one}})
+	p := b.acquire(b.client(s.Addr().String()), "loader", client.Wait(time.Minute))
+	if p.Token() != 8 {
+		t.Errorf("got token %d, want 8: that of the grant that is live", p.Token())
+	}
+	b.release(p)
+
+	s = play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 1)}, "SEM.RENEW": {zero}})
+	_, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader")
+	var lost *client.LostError
+	if !errors.As(err, &lost) || lost.Token != 7 {
+		t.Errorf("without a wait: got %v, want the loss", err)
+	}
+}
+
+func TestWhatMayHaveBeenAppliedIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options []client.Option
+		want    []string
+	}{
+		"made":  {nil, []string{"SEM.ACQUIRE loader HOLDER ID", "SEM.CANCEL loader ID", "SEM.RELEASE loader ID"}},
+		"named": {[]client.Option{client.Holder("pod")}, []string{"SEM.ACQUIRE loader HOLDER pod", "SEM.CANCEL loader pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &bench{T: t}
+			s := play(t, map[string][]string{"SEM.ACQUIRE": {uncertain}, "SEM.CANCEL": {zero}, "SEM.RELEASE": {zero}})
+			x := b.configured(client.Config{Addrs: []string{s.Addr().String()}, Patience: -1})
+			if _, err := x.Acquire(t.Context(), "loader", c.options...); !errors.Is(err, client.ErrUnavailable) {
+				t.Errorf("got %v, want %v", err, client.ErrUnavailable)
+			}
+			if got := s.log(); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestGrantThatCannotBeRenewedIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	s := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 0)}, "SEM.RENEW": {"-ERR out of order\r\n"}, "SEM.CANCEL": {zero}, "SEM.RELEASE": {one}})
+	s.delay = 20 * time.Millisecond // as if it had stood in line
+
+	_, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader", client.Holder("pod"), client.Wait(time.Minute))
+
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Message != "out of order" {
+		t.Errorf("got %v, want the refusal", err)
+	}
+	want := []string{"SEM.ACQUIRE loader HOLDER pod WAIT LEFT", "SEM.RENEW loader pod TOKEN 7", "SEM.CANCEL loader pod", "SEM.RELEASE loader pod TOKEN 7"}
+	if got := s.log(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestNullIsNoPermitAndNonsenseIsAnError(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	for reply, want := range map[string]error{
+		none: client.ErrNoPermit, "$-1\r\n": client.ErrNoPermit, "+OK\r\n": nil, "*0\r\n": nil, "$0\r\n\r\n": nil, ":1\r\n": nil,
+	} {
+		s := play(t, map[string][]string{"SEM.ACQUIRE": {reply}})
+		p, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader", client.WhenUnavailable(client.FailOpen))
+		if p != nil || err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%q: got %v and %v, want no permit and an error", reply, p, err)
+		}
+	}
+}
