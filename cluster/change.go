@@ -117,14 +117,15 @@ func (m *membership) remove(ctx context.Context, node string) (bool, error) {
 
 // expel takes a member out of the configuration, unless the cluster could not go on without it.
 func (m *membership) expel(ctx context.Context, s raft.Server) error {
-	m.survey(ctx)
+	asked := time.Now()
+	m.askMembers(ctx) // that one was heard a moment ago is not enough here
 	voters, live := 0, 0
 	for _, other := range m.configuration() {
 		if other.ID == s.ID || other.Suffrage != raft.Voter {
 			continue
 		}
 		voters++
-		if m.reachable(other) {
+		if string(other.ID) == m.papers.ID || m.roster.heardSince(string(other.ID), asked) {
 			live++
 		}
 	}

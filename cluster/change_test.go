@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/raft"
 )
 
 // other returns a node that does not lead.
@@ -29,10 +31,7 @@ func TestFollowerIsRemovedAndLearnsIt(t *testing.T) {
 		}
 		return ""
 	})
-	removed, err := f.leading().Remove(victim.id.ID)
-	if err != nil || !removed {
-		t.Fatalf("remove: %v, %v, want true", removed, err)
-	}
+	f.remove(f.leading(), victim.id.ID)
 	f.wantFatal(name, "removed from the cluster by SEM.NODE REMOVE")
 	if err := victim.Ready(); err == nil {
 		t.Error("the removed node says that it is ready")
@@ -47,22 +46,22 @@ func TestFollowerIsRemovedAndLearnsIt(t *testing.T) {
 	f.wantShape("abc")
 }
 
+// remove removes a member, and is patient with nodes that cannot be reached for a moment.
+func (f *fleet) remove(asked *Node, node string) {
+	f.t.Helper()
+	f.eventually(func() string {
+		if removed, err := asked.Remove(node); err != nil || !removed {
+			return fmt.Sprintf("remove %s: %v, %v, want true", node, removed, err)
+		}
+		return ""
+	})
+}
+
 func TestMemberIsRemovedByItsNameThroughAnyNode(t *testing.T) {
 	f := formed(t, "a", "b", "c")
 	f.wantKnown("c")
 	f.stop("c")
-	var err error
-	f.eventually(func() string {
-		var removed bool
-		removed, err = f.other().Remove(f.cfg["c"].NodeID)
-		if err != nil {
-			return err.Error()
-		}
-		if !removed {
-			return "nothing was removed"
-		}
-		return ""
-	})
+	f.remove(f.other(), f.cfg["c"].NodeID)
 	f.wantShape("ab")
 	if removed, err := f.other().Remove(f.cfg["c"].NodeID); err != nil || removed {
 		t.Errorf("removed again: %v, %v, want false", removed, err)
@@ -88,10 +87,7 @@ func TestAmbiguousNameRemovesNobody(t *testing.T) {
 func TestLeaderThatIsRemovedHandsOverFirst(t *testing.T) {
 	f := formed(t, "a", "b", "c")
 	leader := f.leading()
-	removed, err := leader.Remove(leader.id.ID)
-	if err != nil || !removed {
-		t.Fatalf("remove: %v, %v, want true", removed, err)
-	}
+	f.remove(leader, leader.id.ID)
 	f.wantFatal(f.letter(leader.id.ID), "removed from the cluster")
 	f.stop(f.letter(leader.id.ID))
 	f.eventually(func() string {
@@ -111,50 +107,54 @@ func TestWhatWouldLoseTheMajorityIsRefused(t *testing.T) {
 		t.Error("the last node was removed")
 	}
 	f = formed(t, "a", "b", "c")
-	dead := f.letter(f.other().id.ID)
-	f.stop(dead)
+	f.stop(f.letter(f.other().id.ID))
 	f.eventually(func() string {
-		for _, m := range members(f.leading()) {
-			if m.Role == "unreachable" {
-				return ""
-			}
+		_, err := f.leading().Remove(f.other().id.ID)
+		if err == nil {
+			t.Fatal("one of two nodes that could be reached was removed")
 		}
-		return "the leader still reaches a dead node"
+		if want := "1 of 2 voters could be reached"; !strings.Contains(err.Error(), want) {
+			return fmt.Sprintf("got %v, want an error that says %q", err, want)
+		}
+		return ""
 	})
-	_, err := f.leading().Remove(f.other().id.ID)
-	if err == nil || !strings.Contains(err.Error(), "1 of 2 voters") {
-		t.Errorf("got %v, want an error that says that 1 of 2 voters could be reached", err)
-	}
 }
 
 func TestLeadershipIsTransferred(t *testing.T) {
 	f := formed(t, "a", "b", "c")
-	old := f.leading()
-	heir := f.other()
-	if err := heir.Transfer(heir.id.ID); err != nil {
-		t.Fatalf("transfer to a follower, asked by itself: %v", err)
+	asked := f.nodes["a"]
+	for _, heir := range []string{"a", "b", "c", "a"} {
+		f.wantTransfer(asked, f.nodes[heir].id.ID, func(leads *Node) bool { return leads == f.nodes[heir] })
 	}
-	if got := f.leading(); got != heir {
-		t.Errorf("%s leads, want %s", f.letter(got.id.ID), f.letter(heir.id.ID))
-	}
-	if err := old.Transfer(""); err != nil {
-		t.Fatalf("transfer to anybody: %v", err)
-	}
-	if got := f.leading(); got == heir {
-		t.Error("leadership stayed where it was")
-	}
-	if err := old.Transfer("nobody"); err == nil || !strings.Contains(err.Error(), `no member is called "nobody"`) {
+	f.wantTransfer(asked, "", func(leads *Node) bool { return leads != asked })
+	if err := asked.Transfer("nobody"); err == nil || !strings.Contains(err.Error(), `no member is called "nobody"`) {
 		t.Errorf("transfer to nobody: %v, want that there is no such member", err)
 	}
 }
 
+// wantTransfer asks a node to hand leadership over, again where another election has come between.
+func (f *fleet) wantTransfer(asked *Node, to string, met func(leads *Node) bool) {
+	f.t.Helper()
+	f.eventually(func() string {
+		if err := asked.Transfer(to); err != nil {
+			return err.Error()
+		}
+		if leads := f.leading(); !met(leads) {
+			return f.letter(leads.id.ID) + " leads"
+		}
+		return ""
+	})
+}
+
 func TestNodeThatStopsHandsOver(t *testing.T) {
 	f := formed(t, "a", "b", "c")
-	leader := f.leading()
-	leader.HandOver()
-	if leader.raft.State().String() == "Leader" {
-		t.Error("it still leads")
-	}
+	f.eventually(func() string {
+		leader := f.leading()
+		if leader.HandOver(); leader.raft.State() == raft.Leader {
+			return "it still leads"
+		}
+		return ""
+	})
 	f.take("h")
 }
 

@@ -92,6 +92,13 @@ func (r *roster) of(id string) (card, bool) {
 	return h.card, known && time.Since(h.when) < freshFor
 }
 
+// heardSince reports whether a member was heard after a moment.
+func (r *roster) heardSince(id string, moment time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cards[id].when.After(moment)
+}
+
 // all returns everything that is known.
 func (r *roster) all() []entry {
 	r.mu.Lock()
