@@ -18,7 +18,7 @@
 // detector. With -artifacts the history of a round that failed is kept.
 //
 // Promises that random faults meet too seldom have tests of their own: leader_test.go, quorum_test.go,
-// restart_test.go, line_test.go.
+// restart_test.go, log_test.go, line_test.go.
 //
 // To add a fault, add it to faults_test.go, and name it in a round.
 package chaos

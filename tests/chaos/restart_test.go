@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/tests/chaos/internal/fleet"
-	"github.com/semserver/semserver/tests/chaos/internal/proxy"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -173,50 +172,6 @@ func (r *retrier) hangUp() {
 		r.conn.Close()
 		r.conn = nil
 	}
-}
-
-// A leader that is cut off writes entries that never count. When it is back it takes them out of its log
-// again; and a node that has done so must be able to restart like any other.
-func TestANodeThatTookBackEntriesRestarts(t *testing.T) {
-	for _, store := range []string{"wal", "boltdb"} {
-		t.Run(store, func(t *testing.T) {
-			t.Parallel()
-			f := open(t, 3, "--log-store", store)
-			old := leader(t, f)
-			_, term := f.Leader()
-			c, atOld := dial(t, f.Addr(others(f, old)[0])), dial(t, f.Addr(old))
-			c.want("OK", "SEM.CREATE", "door", 2)
-
-			f.Net.Set(proxy.Rule{Hold: true}, proxy.Apart(3, old)...)
-			atOld.start("SEM.ACQUIRE", "door", "HOLDER", "in vain")
-			eventually(t, func() error { return leadsAmong(f, others(f, old), term) })
-			g := c.acquire("door", "HOLDER", "a", "LEASE", 60_000)
-			f.Net.Heal()
-			eventually(t, func() error { return follows(f, old, others(f, old)[0]) })
-
-			f.Kill(old)
-			must(t, f.Start(old))
-			must(t, f.Ready(old))
-			dial(t, f.Addr(old)).want(1, "SEM.CHECK", "door", "a", g.token)
-		})
-	}
-}
-
-// follows reports, by no error, that a node follows, and has applied as much as another one.
-func follows(f *fleet.Fleet, i, other int) error {
-	role, _, err := fleet.Role(f.Addr(i))
-	if err != nil || role != "follower" {
-		return fmt.Errorf("node %d is %s, %w, want a follower", i, role, err)
-	}
-	mine, err := fleet.Applied(f.Addr(i))
-	if err != nil {
-		return err
-	}
-	theirs, err := fleet.Applied(f.Addr(other))
-	if err != nil || mine < theirs {
-		return fmt.Errorf("node %d has applied %d entries of %d, %w", i, mine, theirs, err)
-	}
-	return nil
 }
 
 // Two of five nodes are not missed.

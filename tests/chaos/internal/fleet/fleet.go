@@ -140,6 +140,12 @@ func (f *Fleet) Close() error {
 	return errors.Join(all...)
 }
 
+// Log is what node i has written, in all its lives.
+func (f *Fleet) Log(i int) string { return f.members[i-1].logged() }
+
+// Up is whether node i runs, stopped or not.
+func (f *Fleet) Up(i int) bool { return f.members[i-1].up() }
+
 // Logs are the last lines that each node has written.
 func (f *Fleet) Logs(lines int) string {
 	var text strings.Builder
