@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftwal "github.com/hashicorp/raft-wal"
 	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 )
@@ -44,7 +45,7 @@ func openWAL(dir string, log hclog.Logger) (*walLog, error) {
 		return nil, fmt.Errorf("make log directory: %w", err)
 	}
 	files := &walFiles{FS: walfs.New(), dir: dir}
-	index := &walIndex{dir: dir, starts: make(map[uint64]uint64)} // the WAL would not close its own
+	index := &metadb.BoltMetaDB{} // the WAL would not close its own
 	wal, err := raftwal.Open(dir,
 		raftwal.WithSegmentSize(segmentBytes),
 		raftwal.WithSegmentFiler(segment.NewFiler(dir, files)),

@@ -100,28 +100,31 @@ func (s *modelSem) forbidden(lease time.Duration) bool {
 }
 
 func (m *model) rejoin(t semaphore.Ticket, s *modelSem, q Rejoin) semaphore.Reply {
+	if s == nil {
+		return code(semaphore.CodeNoSem)
+	}
+	owns := func(other semaphore.Ticket) bool {
+		return other == q.Old || q.Old.Incarnation == 0 && other.Incarnation == t.Incarnation
+	}
 	over := q.Wait == 0
+	g, w := s.grant(q.Holder), s.waiter(q.Holder)
 	switch {
-	case s == nil && over:
-		return semaphore.Reply{}
-	case s == nil:
-		return m.acquire(t, s, q.Acquire)
-	}
-	known := q.Old.Incarnation != 0
-	if w := s.waiter(q.Holder); known && w != nil && w.ticket != q.Old {
+	case g != nil && !owns(g.ticket), g == nil && w != nil && !owns(w.ticket):
 		return code(semaphore.CodeSuperseded)
-	}
-	if g := s.grant(q.Holder); known && g != nil && g.ticket == q.Old {
+	case g != nil:
 		g.ticket, g.undo = t, 0
 		return semaphore.Reply{Value: m.told(g, t, false)}
-	}
-	if !over {
+	case w != nil && over:
+		m.leave(s, w)
+		return semaphore.Reply{}
+	case w != nil:
+		return m.takeOver(t, s, w, q.Acquire)
+	case over:
+		return semaphore.Reply{}
+	case q.Made:
 		return m.acquire(t, s, q.Acquire)
 	}
-	if w := s.waiter(q.Holder); w != nil && w.ticket == q.Old {
-		m.leave(s, w)
-	}
-	return semaphore.Reply{}
+	return code(semaphore.CodeUncertain)
 }
 
 func (m *model) acquire(t semaphore.Ticket, s *modelSem, q semaphore.Acquire) semaphore.Reply {

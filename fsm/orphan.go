@@ -50,27 +50,48 @@ func (s *State) loseIn(m *sem, incarnation uint64, until Time) {
 }
 
 // rejoin asks again for what a lost node's client waited for. The node itself does so when it was given
-// up although it lives: its client never left. When the wait is over, it only asks what came of it.
+// up although it lives: its client never left. Where neither the place nor the grant is there any more,
+// somebody may have cancelled it, so it does not enter the line anew, unless nobody else knows its id.
 func (s *State) rejoin(q *Rejoin) semaphore.Reply {
 	m := s.current(q.Key)
-	if m == nil && q.Wait > 0 {
-		return s.acquire(&q.Acquire)
-	}
 	if m == nil {
-		return semaphore.Reply{}
+		return refuse(semaphore.ErrNoSemaphore)
 	}
-	known := q.Old != semaphore.Ticket{}
-	if w := m.waiter(q.Holder); known && w != nil && w.due() > s.now && w.ticket != q.Old {
+	if g := m.live(q.Holder, s.now); g != nil {
+		return s.reclaim(m, g, q)
+	}
+	w := m.waiter(q.Holder)
+	gone := w == nil || w.due() <= s.now
+	switch {
+	case gone && q.Wait <= 0:
+		return semaphore.Reply{}
+	case gone && q.Made:
+		return s.acquire(&q.Acquire)
+	case gone:
+		return refuse(semaphore.Uncertain(q.Holder))
+	case !q.owns(w.ticket, s.ticket):
+		return refuse(semaphore.ErrSuperseded)
+	case q.Wait > 0:
+		return s.takeOver(m, w, &q.Acquire)
+	}
+	s.cancel(q.Key, q.Holder, &w.ticket)
+	return semaphore.Reply{}
+}
+
+// reclaim tells of a grant that was made before its node could ask again.
+func (s *State) reclaim(m *sem, g *grant, q *Rejoin) semaphore.Reply {
+	if !q.owns(g.ticket, s.ticket) {
 		return refuse(semaphore.ErrSuperseded)
 	}
-	if g := m.live(q.Holder, s.now); g != nil && known && g.ticket == q.Old {
-		s.edit(m, g, func(g *grant) { g.ticket, g.undo = s.ticket, 0 })
-		s.schedule(m)
-		return s.granted(m.grants.find(q.Holder), false)
+	s.edit(m, g, func(g *grant) { g.ticket, g.undo = s.ticket, 0 })
+	s.schedule(m)
+	return s.granted(m.grants.find(q.Holder), false)
+}
+
+// owns reports whether a ticket is that of the request that is repeated, by whoever has the ticket now.
+func (q *Rejoin) owns(t, now semaphore.Ticket) bool {
+	if q.Old == (semaphore.Ticket{}) {
+		return t.Incarnation == now.Incarnation
 	}
-	if q.Wait > 0 {
-		return s.acquire(&q.Acquire)
-	}
-	s.cancel(q.Key, q.Holder, &q.Old)
-	return semaphore.Reply{}
+	return t == q.Old
 }

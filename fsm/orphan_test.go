@@ -366,11 +366,56 @@ func TestRejoinIsSupersededWhereTheHolderStandsInLineOtherwise(t *testing.T) {
 	wantCode(t, n.at(20, b), semaphore.CodeSuperseded)
 }
 
-func TestRejoinAfterTheGraceJoinsAtTheEnd(t *testing.T) {
+func TestRejoinAfterTheGraceSaysThatTheOutcomeIsNotKnown(t *testing.T) {
 	n, b := alive(t)
+	wantCode(t, n.at(60, b), semaphore.CodeUncertain)
+	n.at(70, release("a"))
+	if got := n.grantees(); len(got) != 1 || got[0] != "c" {
+		t.Errorf("got grants to %v, want c", got)
+	}
+}
+
+func TestRejoinOfAMadeIDJoinsAtTheEnd(t *testing.T) {
+	n, b := alive(t)
+	b.Made = true
 	wantInLine(t, n.at(60, b))
 	n.at(70, release("a"))
 	if got := n.grantees(); len(got) != 1 || got[0] != "c" {
 		t.Errorf("got grants to %v, want c", got)
+	}
+}
+
+func TestCancelledOrphanDoesNotComeBack(t *testing.T) {
+	n, b := alive(t)
+	n.at(10, semaphore.Cancel{Key: "k", Holder: "b"})
+	wantCode(t, n.at(20, b), semaphore.CodeUncertain)
+	if info := n.info(20, "k"); info.Waiters != 1 {
+		t.Errorf("got %d waiters, want c alone", info.Waiters)
+	}
+}
+
+func TestRejoinDoesNotMakeADeletedSemaphoreAgain(t *testing.T) {
+	n, b := alive(t)
+	b.Create, b.Capacity = true, 1
+	n.at(10, semaphore.Delete{Key: "k", Force: true})
+	wantCode(t, n.at(20, b), semaphore.CodeNoSem)
+}
+
+func TestRejoinIsSupersededByTheGrantOfAnother(t *testing.T) {
+	n, b := alive(t)
+	n.from = 3
+	wantInLine(t, n.at(10, acquire("b", 1, 0, ms(500))))
+	n.at(12, release("a"))
+	n.from = 2
+	wantCode(t, n.at(20, b), semaphore.CodeSuperseded)
+}
+
+func TestRejoinWithoutATicketIsForWhateverItsNodeAskedFor(t *testing.T) {
+	n, b := alive(t)
+	wantInLine(t, n.at(10, b)) // its answer was lost
+	n.at(12, release("a"))
+	b.Old, b.Wait = semaphore.Ticket{}, 0
+	if g := n.grant(n.at(20, b)); g.Replayed {
+		t.Errorf("got %+v, want the grant of which nobody has been told", g)
 	}
 }

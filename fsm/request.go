@@ -24,10 +24,11 @@ type GiveBack struct {
 
 // Rejoin is an Acquire that a node repeats for a client that waits, because its waiters were made
 // orphans, or because it cannot tell how the wait ended. The client gets back its place, or the grant
-// that came of it; it is told that it was superseded where another request stands in its place.
+// that came of it; it is told that it was superseded where another request stands in its place, and that
+// the outcome is not known where there is neither.
 type Rejoin struct {
 	semaphore.Acquire
-	Old semaphore.Ticket // of the request that it repeats; zero: it is not known
+	Old semaphore.Ticket // of the request that it repeats; zero: any of the same node
 }
 
 // Semaphore returns the key.
