@@ -20,6 +20,8 @@ const (
 	dialPatience = time.Second
 	// streamSilence is how long the leader may be silent on a stream: longer than its pings are apart.
 	streamSilence = time.Second
+	// maxForwardPause is how long a node waits at most before it tries the leader again.
+	maxForwardPause = 200 * time.Millisecond
 )
 
 // forwarder sends this node's requests to the leader while that is another node, and delivers what the
@@ -31,13 +33,15 @@ const (
 type forwarder struct {
 	self     string // server id
 	queue    *queue
-	replied  func(fsm.Section)
+	replied  func(fsm.Section) error
 	ended    func([]fsm.Event)
 	leader   func() (raft.ServerAddress, raft.ServerID)
 	parting  func() bool // goodbye is to be said
 	dial     func(ctx context.Context, address string) (net.Conn, peer.Greeting, error)
 	clock    Clock
 	log      *slog.Logger
+	released func()        // the leader is not attached to any more: somebody else may take runs
+	patience time.Duration // how long a stream is kept while no leader is known
 	wake     chan struct{} // capacity 1: look again
 	attached atomic.Bool   // the leader has welcomed this node
 }
@@ -52,19 +56,25 @@ func (f *forwarder) nudge() {
 
 // run forwards until ctx ends.
 func (f *forwarder) run(ctx context.Context) {
-	var failed string // what the leader was when it could not be reached
+	pause := leaderPoll
+	var failed raft.ServerID // the leader that could not be reached
 	for ctx.Err() == nil {
 		address, id := f.leader()
 		if address == "" || string(id) == f.self {
 			f.pause(ctx, leaderPoll)
 			continue
 		}
-		err := f.forward(ctx, string(address), string(id))
-		if err != nil && ctx.Err() == nil && failed != string(id) {
-			f.log.Info("stream to the leader ended", "leader", id, "address", address, "error", err)
-			failed = string(id)
+		welcome, err := f.forward(ctx, string(address), string(id))
+		switch {
+		case welcome:
+			failed, pause = "", leaderPoll
+		case failed != id:
+			failed, pause = id, leaderPoll
+			f.log.Info("the leader does not take this node's requests", "leader", id, "address", address, "error", err)
+		default:
+			pause = min(2*pause, maxForwardPause)
 		}
-		f.pause(ctx, leaderPoll)
+		f.pause(ctx, pause)
 	}
 }
 
@@ -89,11 +99,12 @@ type guestStream struct {
 	failure error         // why; valid then
 }
 
-// forward opens a stream to the leader and serves it until it breaks or another node leads.
-func (f *forwarder) forward(ctx context.Context, address, id string) error {
+// forward opens a stream to the leader and serves it until it breaks or another node leads. It reports
+// whether the leader has welcomed this node.
+func (f *forwarder) forward(ctx context.Context, address, id string) (welcome bool, err error) {
 	s, err := f.open(ctx, address)
 	if err != nil {
-		return err
+		return false, err
 	}
 	go func() {
 		s.failure = f.read(s)
@@ -102,9 +113,11 @@ func (f *forwarder) forward(ctx context.Context, address, id string) error {
 	f.attached.Store(true)
 	err = f.send(ctx, s, id)
 	f.attached.Store(false)
+	f.released()
 	s.conn.Close()
 	<-s.broken
-	return err
+	f.log.Debug("stream to the leader ended", "leader", id, "address", address, "error", err)
+	return true, err
 }
 
 // open says hello to the leader and waits for its welcome.
@@ -124,7 +137,7 @@ func (f *forwarder) open(ctx context.Context, address string) (*guestStream, err
 		return nil, fmt.Errorf("say hello: %w", err)
 	}
 	var buffer []byte
-	kind, body, err := readFrame(s.in, &buffer)
+	kind, body, err := readFrame(s.in, &buffer, func() {})
 	if err == nil && kind != frameWelcome {
 		err = errMalformed
 	}
@@ -146,7 +159,13 @@ func (f *forwarder) send(ctx context.Context, s *guestStream, leader string) err
 	}
 	tick := time.NewTicker(guestTick)
 	defer tick.Stop()
+	known := time.Now()
 	for {
+		if _, now := f.leader(); string(now) == leader {
+			known = time.Now()
+		} else if now != "" || time.Since(known) > f.patience {
+			return fmt.Errorf("it does not lead any more; %q does", now)
+		}
 		if !s.parted && f.parting() {
 			s.parted = true
 			s.out = appendFrame(s.out, frameGoodbye, nil)
@@ -167,9 +186,6 @@ func (f *forwarder) send(ctx context.Context, s *guestStream, leader string) err
 		case <-tick.C:
 			s.out = appendFrame(s.out, framePing, nil)
 		}
-		if _, id := f.leader(); id != "" && string(id) != leader {
-			return fmt.Errorf("%s leads now", id)
-		}
 	}
 }
 
@@ -181,8 +197,7 @@ func (s *guestStream) flush() error {
 	if len(s.out) == 0 {
 		return nil
 	}
-	s.conn.SetWriteDeadline(time.Now().Add(writePatience))
-	_, err := s.conn.Write(s.out)
+	err := writeSteadily(s.conn, s.out)
 	s.out = s.out[:0]
 	return err
 }
@@ -191,8 +206,9 @@ func (s *guestStream) flush() error {
 func (f *forwarder) read(s *guestStream) error {
 	var buffer []byte
 	for {
-		s.conn.SetReadDeadline(time.Now().Add(streamSilence))
-		kind, body, err := readFrame(s.in, &buffer)
+		alive := func() { s.conn.SetReadDeadline(time.Now().Add(streamSilence)) }
+		alive()
+		kind, body, err := readFrame(s.in, &buffer, alive)
 		if err != nil {
 			return err
 		}
@@ -203,8 +219,16 @@ func (f *forwarder) read(s *guestStream) error {
 			if err != nil {
 				return err
 			}
-			f.replied(section)
+			if err := f.replied(section); err != nil {
+				return err
+			}
 			f.nudge()
+		case frameRefused:
+			first, err := readNumber(body)
+			if err != nil {
+				return err
+			}
+			f.queue.refused(s.term, first, f.clock.Monotonic())
 		case frameEvent:
 			events, err := fsm.DecodeEvents(body, f.queue.incarnation)
 			if err != nil {

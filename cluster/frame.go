@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"time"
 
 	"github.com/semserver/semserver/fsm"
 )
@@ -20,6 +22,7 @@ import (
 //	event    as AppendEvent                           how a wait ended
 //	goodbye                                           the node stops: its waiters are to keep their places
 //	ping                                              it is still there
+//	refused  first u64                                a section that was taken over will never be proposed
 type frameKind byte
 
 const (
@@ -30,6 +33,7 @@ const (
 	frameEvent   frameKind = 5
 	frameGoodbye frameKind = 6
 	framePing    frameKind = 7
+	frameRefused frameKind = 8
 )
 
 const (
@@ -74,8 +78,9 @@ func appendEvent(dst []byte, e fsm.Event) []byte {
 	return endFrame(fsm.AppendEvent(beginFrame(dst, frameEvent), e), from)
 }
 
-// readFrame reads one frame. Its body is valid until the next call with the same buffer.
-func readFrame(r *bufio.Reader, buffer *[]byte) (frameKind, []byte, error) {
+// readFrame reads one frame, and says after each part of it that the other side is alive. Its body is
+// valid until the next call with the same buffer.
+func readFrame(r *bufio.Reader, buffer *[]byte, alive func()) (frameKind, []byte, error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, nil, err
@@ -93,9 +98,23 @@ func readFrame(r *bufio.Reader, buffer *[]byte) (frameKind, []byte, error) {
 			return 0, nil, err
 		}
 		left -= n
+		alive()
 	}
 	*buffer = body
 	return frameKind(head[4]), body, nil
+}
+
+// writeSteadily writes all, however long that takes while the other side goes on reading.
+func writeSteadily(c net.Conn, out []byte) error {
+	for len(out) > 0 {
+		n := min(len(out), readStep)
+		c.SetWriteDeadline(time.Now().Add(writePatience))
+		if _, err := c.Write(out[:n]); err != nil {
+			return err
+		}
+		out = out[n:]
+	}
+	return nil
 }
 
 var errMalformed = errors.New("malformed frame")

@@ -95,6 +95,13 @@ func (gs *guests) begin(term uint64, waiting []uint64) {
 	}
 }
 
+// leadership returns the term of the leadership; 0: there is none.
+func (gs *guests) leadership() uint64 {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	return gs.term
+}
+
 // known returns the guest, whom it makes if there is none. Must be called under the lock.
 func (gs *guests) known(incarnation uint64) *guest {
 	g := gs.all[incarnation]
@@ -118,7 +125,7 @@ func (gs *guests) dismiss(term uint64) {
 func (gs *guests) end() {
 	for _, g := range gs.all {
 		if g.stream != nil {
-			g.stream.close()
+			g.stream.dismiss(g.sections)
 		}
 	}
 	gs.term, gs.pending, gs.gone = 0, 0, nil
@@ -181,7 +188,7 @@ func (gs *guests) lose(g *guest) {
 func (gs *guests) leave(s *hostStream) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	if g := gs.all[s.incarnation]; g != nil && g.stream == s {
+	if g := gs.all[s.incarnation]; g != nil && g.stream == s && !slices.Contains(gs.gone, g.incarnation) {
 		gs.gone = append(gs.gone, g.incarnation)
 	}
 }

@@ -22,6 +22,8 @@ const (
 	helloPatience = time.Second
 	// writePatience is how long a peer may take to accept what is written to it.
 	writePatience = time.Second
+	// maxAnswer is how many bytes one answer may take; a guest learns a larger one from its own log.
+	maxAnswer = 8 << 20
 	// maxBacklog is how many bytes of answers wait for a guest, who beyond that has to learn them from
 	// its own log.
 	maxBacklog = 64 << 20
@@ -39,6 +41,7 @@ type hostStream struct {
 
 	mu     sync.Mutex
 	out    []byte
+	last   bool // what is in out is the last that is written
 	closed bool
 }
 
@@ -70,6 +73,9 @@ func (n *Node) lookAfterGuests(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+		if term := n.guests.leadership(); n.raft.State() != raft.Leader {
+			n.guests.dismiss(term + 1) // what was a leadership before is none any more, and no term comes back
 		}
 		if n.guests.tick() {
 			n.proposer.nudge()
@@ -112,7 +118,7 @@ func (n *Node) counts(node string) bool {
 func (n *Node) receive(c net.Conn, in *bufio.Reader, node string) (*hostStream, error) {
 	c.SetDeadline(time.Now().Add(helloPatience))
 	var buffer []byte
-	kind, body, err := readFrame(in, &buffer)
+	kind, body, err := readFrame(in, &buffer, func() {})
 	if err != nil {
 		return nil, fmt.Errorf("read hello: %w", err)
 	}
@@ -146,7 +152,7 @@ func (n *Node) receive(c net.Conn, in *bufio.Reader, node string) (*hostStream, 
 func (n *Node) serveGuest(s *hostStream, in *bufio.Reader) error {
 	for {
 		var section []byte // the entry will be made of it: each has a buffer of its own
-		kind, body, err := readFrame(in, &section)
+		kind, body, err := readFrame(in, &section, func() { n.guests.heard(s) })
 		if err != nil {
 			return err
 		}
@@ -177,14 +183,11 @@ func (s *hostStream) write() {
 	var spare []byte
 	for {
 		s.mu.Lock()
-		out := s.out
+		out, last := s.out, s.last
 		s.out = spare[:0]
 		s.mu.Unlock()
-		if len(out) > 0 {
-			s.conn.SetWriteDeadline(time.Now().Add(writePatience))
-			if _, err := s.conn.Write(out); err != nil {
-				return
-			}
+		if err := writeSteadily(s.conn, out); err != nil || last {
+			return
 		}
 		spare = out
 		if cap(spare) > readStep {
@@ -212,7 +215,24 @@ func (s *hostStream) append(add func(out []byte) []byte) {
 }
 
 func (s *hostStream) answer(section fsm.Section) {
-	s.append(func(out []byte) []byte { return appendAnswer(out, section) })
+	s.append(func(out []byte) []byte {
+		if longer := appendAnswer(out, section); len(longer)-len(out) <= maxAnswer {
+			return longer
+		}
+		return out
+	})
+}
+
+// dismiss ends the stream when it has told which sections will never be proposed.
+func (s *hostStream) dismiss(sections []guestSection) {
+	s.mu.Lock()
+	for _, one := range sections {
+		s.out = appendNumber(s.out, frameRefused, one.First)
+	}
+	s.out = appendFrame(s.out, framePing, nil) // so that there is something to write
+	s.last = true
+	s.mu.Unlock()
+	s.flush()
 }
 
 func (s *hostStream) event(e fsm.Event) {

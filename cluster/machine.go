@@ -32,6 +32,8 @@ type machine struct {
 	// last is the state machine's clock and the moment at which this node applied the entry that set
 	// it. The two are set together: whoever replays a log or installs a snapshot has seen no time pass.
 	last reading
+	// shown is the youngest ticket of this node's that the log has shown.
+	shown uint64
 
 	// telling keeps what the log and what the leader tell apart: a request joins the line before its
 	// wait ends. It is held around the locks of the queue and of the waits.
@@ -121,10 +123,11 @@ func (m *machine) open(o fsm.Open, before reading, now time.Duration) {
 func (m *machine) deliver(out fsm.Outcome, now time.Duration) {
 	m.telling.Lock()
 	if slices.ContainsFunc(out.Lost, m.own) {
-		m.waits.drift(true)
+		m.waits.givenUp(m.shown)
 	}
 	for _, s := range out.Sections {
 		if m.own(s.Incarnation) {
+			m.shown = max(m.shown, s.First+uint64(len(s.Replies))-1)
 			m.replies(s, now)
 		}
 	}
@@ -138,10 +141,14 @@ func (m *machine) deliver(out fsm.Outcome, now time.Duration) {
 }
 
 // replied is told by the leader what became of a section, most often before the log tells.
-func (m *machine) replied(s fsm.Section) {
+func (m *machine) replied(s fsm.Section) error {
 	m.telling.Lock()
 	defer m.telling.Unlock()
+	if !m.queue.expects(s.First, len(s.Replies)) {
+		return errMalformed
+	}
 	m.replies(s, m.clock.Monotonic())
+	return nil
 }
 
 // ended is told by the leader how waits ended.
@@ -175,7 +182,7 @@ func (m *machine) answer(f *flight, replies []semaphore.Reply) {
 			m.cleanUp(r, ticket)
 		case internal:
 			if r.again != nil {
-				m.waits.arrive(r.again, ticket, r.replies[0])
+				m.waits.arrive(r, ticket, r.replies[0])
 			}
 		}
 		ticket.Number += uint64(n)
@@ -189,7 +196,10 @@ func (m *machine) join(r *run, first semaphore.Ticket) {
 		return
 	}
 	first.Number += uint64(last)
-	a := r.requests[last].(semaphore.Acquire)
+	a, ok := r.requests[last].(semaphore.Acquire)
+	if !ok {
+		m.fatal(fmt.Errorf("a %T is said to stand in line", r.requests[last]))
+	}
 	r.replies[last].Value = m.waits.join(first, a, r.arrived+a.Wait)
 }
 
@@ -231,7 +241,7 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	m.state = state
 	m.last = reading{clock: state.Now(), seen: m.clock.Monotonic()}
 	m.queue.skipped(m.last.seen)
-	m.waits.drift(false)
+	m.waits.hidden()
 	m.publish()
 	return nil
 }

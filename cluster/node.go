@@ -117,7 +117,7 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 	n := &Node{cfg: cfg, id: newPapers(cfg.DataDir, id), stores: stores, begun: make(chan struct{})}
 	n.idle.New = func() any { return emptyRun() }
 	n.queue = newQueue(newIncarnation(), cfg.Limits)
-	n.waits = newWaits(n.submit, n.rejoin, cfg.Clock.Monotonic, cfg.WaiterGrace, cfg.Metrics)
+	n.waits = newWaits(n.submit, n.again, func(r *run) { n.queued(r) }, cfg.Clock.Monotonic, cfg.WaiterGrace, cfg.Metrics)
 	n.guests = newGuests(cfg.PeerListen == "")
 	n.proposer = &proposer{
 		clock: cfg.Clock, queue: n.queue, guests: n.guests, grace: cfg.WaiterGrace, enqueue: cfg.Hold,
@@ -125,7 +125,7 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 	}
 	n.machine = &machine{
 		incarnation: n.queue.incarnation, clock: cfg.Clock, queue: n.queue, waits: n.waits, guests: n.guests,
-		metrics: cfg.Metrics, opened: n.proposer.opened, deposed: n.deposed, progress: n.nudge, fatal: cfg.Fatal,
+		metrics: cfg.Metrics, opened: n.opened, deposed: n.deposed, progress: n.nudge, fatal: cfg.Fatal,
 	}
 	n.proposer.view = n.machine.published.Load
 	n.machine.start()
@@ -134,7 +134,7 @@ func assemble(cfg Config, id identity, stores *stores) *Node {
 		n.forward = &forwarder{
 			self: id.ID, queue: n.queue, replied: n.machine.replied, ended: n.machine.ended,
 			leader: n.leader, parting: n.waits.isParting, dial: n.dialLeader, clock: cfg.Clock, log: cfg.Logger,
-			wake: make(chan struct{}, 1),
+			wake: make(chan struct{}, 1), released: n.proposer.nudge, patience: cfg.ElectionTimeout,
 		}
 	}
 	return n
@@ -193,6 +193,14 @@ func (n *Node) nudge() {
 	n.proposer.nudge()
 }
 
+// opened starts this node's leadership.
+func (n *Node) opened(l leadership, waiting []uint64) {
+	n.proposer.opened(l, waiting)
+	if n.waits.isParting() { // nobody else would say so
+		n.guests.retire(n.queue.incarnation)
+	}
+}
+
 // deposed ends leaderships of earlier terms than this one.
 func (n *Node) deposed(term uint64) {
 	n.proposer.deposed(term)
@@ -209,12 +217,12 @@ func (n *Node) submit(request semaphore.Request) {
 	n.queued(r)
 }
 
-// rejoin queues the request of a wait that is adrift.
-func (n *Node) rejoin(w *wait, again fsm.Rejoin) {
-	r := newRun([]semaphore.Request{again}, n.cfg.Clock.Monotonic())
+// again makes a run of the request of a wait that is adrift.
+func (n *Node) again(w *wait, q fsm.Rejoin) *run {
+	r := newRun([]semaphore.Request{q}, n.cfg.Clock.Monotonic())
 	r.again = w
 	r.state.Store(internal)
-	n.queued(r)
+	return r
 }
 
 // part asks for this node's waiters to be given up by it, so that their clients can take their places

@@ -119,11 +119,10 @@ func (p *proposer) open() {
 			return
 		}
 		p.mu.Lock()
-		if p.opening == term {
+		if p.opening == term { // the next look, which is soon enough, tries again
 			p.opening = 0
 		}
 		p.mu.Unlock()
-		p.nudge()
 	})
 }
 

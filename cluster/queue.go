@@ -137,12 +137,36 @@ func (q *queue) roomFor(waiting int) bool {
 	return q.flying == 0 || q.flying < maxInFlight && waiting >= worthSecond
 }
 
-// outstanding returns what was sent to the leader of a term and is not answered, oldest first.
+// expects reports whether an answer has as many replies as the flight has requests, if it is known at all.
+func (q *queue) expects(first uint64, replies int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f := q.flights[first]
+	return f == nil || f.requests == replies
+}
+
+// refused queues again what the leader of a term says that it will never propose.
+func (q *queue) refused(term, first uint64, now time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f := q.flights[first]; f != nil && f.term == term {
+		q.remove(f)
+		q.requeue(f.runs, now)
+	}
+}
+
+// outstanding returns what was sent to the leader of a term and is not answered, oldest first. Of what
+// was sent to earlier ones and a snapshot hides, nobody will tell any more.
 func (q *queue) outstanding(term uint64) []*flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var all []*flight
 	for _, f := range q.flights {
+		if f.missed && f.term < term {
+			q.remove(f)
+			abandonAll(f.runs)
+			continue
+		}
 		if f.term == term && len(f.section) > 0 {
 			all = append(all, f)
 		}

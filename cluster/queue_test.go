@@ -217,3 +217,39 @@ func TestFlightUnderAnInstalledSnapshotIsAnsweredByTheLeader(t *testing.T) {
 		t.Errorf("got %+v, want the flight to be answered", got)
 	}
 }
+
+func TestRefusedSectionIsQueuedAgain(t *testing.T) {
+	q := queueOf(t, runOf(1, 1))
+	f := take(q)
+	q.refused(f.term+1, f.first, 2)
+	if again := take(q); again != nil {
+		t.Fatalf("taken again on the word of a leader that it was not sent to: %+v", again)
+	}
+	q.refused(f.term, f.first, 2)
+	if again := take(q); again == nil || again.runs[0] != f.runs[0] {
+		t.Errorf("taken again: %+v, want the run", again)
+	}
+}
+
+// A snapshot may hide the Open that would have ended it.
+func TestFlightUnderASnapshotEndsWithTheNextLeadership(t *testing.T) {
+	r := runOf(1, 1)
+	q := queueOf(t, r)
+	f := take(q)
+	q.skipped(2)
+	if out := q.outstanding(f.term + 1); len(out) != 0 {
+		t.Errorf("sent again: %+v", out)
+	}
+	<-r.settled
+	if r.failure != unknown {
+		t.Errorf("told %v, want unknown", r.failure)
+	}
+}
+
+func TestAnswerOfAnotherLengthIsNotForTheFlight(t *testing.T) {
+	q := queueOf(t, runOf(2, 1))
+	f := take(q)
+	if !q.expects(f.first, 2) || q.expects(f.first, 1) || !q.expects(f.first+100, 7) {
+		t.Error("got another length expected than that of the flight")
+	}
+}

@@ -232,3 +232,21 @@ func TestClientThatHangsUpAtAFollowerLeavesTheLine(t *testing.T) {
 		t.Errorf("got %d waiters, want none", got)
 	}
 }
+
+func TestNodeIsNotReadyWithoutAQuorum(t *testing.T) {
+	nodes := several(t, 3)
+	leader, followers := roles(t, nodes)
+	held(t, leader)
+	if err := followers[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.raft.Shutdown().Error(); err != nil {
+		t.Fatal(err)
+	}
+	leader.network.Close()
+	eventually(t, "unready", func() bool { return followers[0].Ready() != nil })
+	reply := followers[0].Do([]semaphore.Request{semaphore.Release{Key: "k", Holder: "a"}})[0]
+	if !errors.Is(reply.Err, semaphore.ErrDown) {
+		t.Errorf("got %+v, want CLUSTERDOWN for what nobody took", reply)
+	}
+}

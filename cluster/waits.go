@@ -25,6 +25,7 @@ type wait struct {
 	done    chan semaphore.Reply
 	ends    time.Duration // when its WAIT has passed
 	timer   *time.Timer
+	asks    *run // while it is adrift: what asks again for it
 	deaf    bool // its client was told an error: a grant is to be given back
 	leaving bool // its client has asked to leave
 }
@@ -45,10 +46,11 @@ const (
 // became of them, waits are adrift: the node asks again for each (fsm.Rejoin), and its client notices
 // nothing.
 type waits struct {
-	submit  func(semaphore.Request)         // hands a request of the node's own to the queue
-	rejoin  func(w *wait, again fsm.Rejoin) // likewise, for a wait that is adrift
-	part    func()                          // asks the leader to give this life of the node up; nil: there are no other nodes
-	now     func() time.Duration            // on the monotonic clock
+	submit  func(semaphore.Request)          // hands a request of the node's own to the queue
+	again   func(w *wait, q fsm.Rejoin) *run // makes a run of it, for a wait that is adrift
+	rejoin  func(*run)                       // hands that run to the queue
+	part    func()                           // asks the leader to give this life of the node up; nil: there are no other nodes
+	now     func() time.Duration             // on the monotonic clock
 	grace   time.Duration
 	metrics *Metrics
 
@@ -60,9 +62,9 @@ type waits struct {
 	late   map[*time.Timer]struct{} // clean-ups that are due later
 }
 
-func newWaits(submit func(semaphore.Request), rejoin func(*wait, fsm.Rejoin), now func() time.Duration, grace time.Duration, metrics *Metrics) *waits {
+func newWaits(submit func(semaphore.Request), again func(*wait, fsm.Rejoin) *run, rejoin func(*run), now func() time.Duration, grace time.Duration, metrics *Metrics) *waits {
 	return &waits{
-		submit: submit, rejoin: rejoin, now: now, grace: grace, metrics: metrics,
+		submit: submit, again: again, rejoin: rejoin, now: now, grace: grace, metrics: metrics,
 		all: make(map[uint64]*wait), adrift: make(map[*wait]struct{}), late: make(map[*time.Timer]struct{}),
 	}
 }
@@ -189,50 +191,74 @@ func (ws *waits) deliver(w *wait, reply semaphore.Reply) {
 	}
 }
 
-// drift makes every wait ask again, in the order of the places that they had. sure: the places are
-// those that the tickets name; else a snapshot hides what became of them.
-func (ws *waits) drift(sure bool) {
+// givenUp is told by this node's log that it was given up for lost: those who joined a line until then
+// ask again. upTo is the youngest ticket that the log has shown; the leader may have told of younger ones.
+func (ws *waits) givenUp(upTo uint64) {
 	ws.mu.Lock()
-	if sure && ws.parts == leaving {
+	if ws.parts == leaving {
 		ws.parts = left
 		ws.dismiss()
 		ws.mu.Unlock()
 		return
 	}
-	lost := make([]*wait, 0, len(ws.all)+len(ws.adrift))
-	for _, w := range ws.all {
-		lost = append(lost, w)
-	}
-	if !sure { // so it is not known whether those adrift have arrived
-		for w := range ws.adrift {
+	var lost []*wait
+	for number, w := range ws.all {
+		if number <= upTo {
 			lost = append(lost, w)
 		}
 	}
+	ws.drift(lost)
+}
+
+// hidden is told that a snapshot was installed over what became of waits: all ask again. Of those adrift
+// it is not known whether they have arrived.
+func (ws *waits) hidden() {
+	ws.mu.Lock()
+	var lost []*wait
+	for _, w := range ws.all {
+		lost = append(lost, w)
+	}
+	for w := range ws.adrift {
+		lost = append(lost, w)
+	}
+	ws.drift(lost)
+}
+
+// drift makes waits ask again, in the order of the places that they had. It is called under the lock,
+// and releases it.
+func (ws *waits) drift(lost []*wait) {
 	slices.SortFunc(lost, func(a, b *wait) int { return cmp.Compare(a.ticket.Number, b.ticket.Number) })
-	clear(ws.all)
-	var repeats []fsm.Rejoin
-	lost = slices.DeleteFunc(lost, func(w *wait) bool { return w.deaf })
+	var asking []*run
 	for _, w := range lost {
-		again := fsm.Rejoin{Acquire: w.acquire, Old: w.ticket}
-		again.Wait = max(0, w.ends-ws.now())
-		repeats = append(repeats, again)
-		ws.adrift[w] = struct{}{}
+		delete(ws.all, w.ticket.Number)
+		if w.deaf {
+			delete(ws.adrift, w)
+			continue
+		}
+		q := fsm.Rejoin{Acquire: w.acquire, Old: w.ticket}
+		q.Wait = max(0, w.ends-ws.now())
 		w.ticket = semaphore.Ticket{}
+		w.asks = ws.again(w, q)
+		ws.adrift[w] = struct{}{}
+		asking = append(asking, w.asks)
 	}
 	ws.mu.Unlock()
-	for i, w := range lost {
-		ws.rejoin(w, repeats[i])
+	for _, r := range asking {
+		ws.rejoin(r)
 	}
 }
 
 // arrive ends the drifting of a wait: the log or the leader has answered the request that it repeated.
-func (ws *waits) arrive(w *wait, t semaphore.Ticket, reply semaphore.Reply) {
+// What it has asked before that does not count any more.
+func (ws *waits) arrive(r *run, t semaphore.Ticket, reply semaphore.Reply) {
+	w := r.again
 	ws.mu.Lock()
-	if _, drifts := ws.adrift[w]; !drifts {
+	if _, drifts := ws.adrift[w]; !drifts || w.asks != r {
 		ws.mu.Unlock()
 		return
 	}
 	delete(ws.adrift, w)
+	w.asks = nil
 	_, inLine := reply.Value.(fsm.InLine)
 	if !inLine {
 		ws.mu.Unlock()

@@ -29,7 +29,13 @@ func (s submissions) want(t *testing.T, want semaphore.Request) {
 	}
 }
 
-func (s submissions) rejoin(_ *wait, again fsm.Rejoin) { s.submit(again) }
+func (s submissions) again(w *wait, q fsm.Rejoin) *run {
+	r := newRun([]semaphore.Request{q}, 0)
+	r.again = w
+	return r
+}
+
+func (s submissions) rejoin(r *run) { s.submit(r.requests[0]) }
 
 func (s submissions) none(t *testing.T) {
 	t.Helper()
@@ -41,7 +47,7 @@ func (s submissions) none(t *testing.T) {
 }
 
 func testWaits(s submissions) *waits {
-	return newWaits(s.submit, s.rejoin, SystemClock().Monotonic, time.Second, NewMetrics(prometheus.NewRegistry()))
+	return newWaits(s.submit, s.again, s.rejoin, SystemClock().Monotonic, time.Second, NewMetrics(prometheus.NewRegistry()))
 }
 
 var (
