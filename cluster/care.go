@@ -63,6 +63,9 @@ type standing struct {
 // answered was true in this cluster, and not only in this node's opinion.
 func (m *membership) standing(ctx context.Context, c card) (standing, error) {
 	var answer standing
+	if own := m.papers.read().Cluster; c.Cluster != own {
+		return answer, fmt.Errorf("node %s belongs to cluster %q, not to %s", c.Node, c.Cluster, own)
+	}
 	err := m.inTurn(ctx, func() error {
 		if err := settled(ctx, m.raft.VerifyLeader()); err != nil || !m.leading() {
 			return errNotLeader
@@ -145,7 +148,7 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 	defer cancel()
 	own := m.card()
 	var answer standing
-	if _, err := m.network.Ask(ctx, leader, query{Ask: askStanding, Card: &own}, &answer); err != nil {
+	if err := m.askOwn(ctx, leader, query{Ask: askStanding, Card: &own}, &answer); err != nil {
 		m.said.say(slog.LevelInfo, "the leader does not know how this node stands", "leader", leader, "error", err)
 		return
 	}

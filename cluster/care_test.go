@@ -1,10 +1,7 @@
 package cluster
 
 import (
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -86,9 +83,6 @@ func TestSingleNodeGrowsIntoACluster(t *testing.T) {
 func TestMemberIsNotOpenedWithoutPeers(t *testing.T) {
 	f := formed(t, "a", "b")
 	f.stop("a", "b")
-	if got, err := HasPeers(f.cfg["a"].DataDir); err != nil || !got {
-		t.Errorf("has peers: %v, %v, want true", got, err)
-	}
 	cfg := f.cfg["a"]
 	cfg.PeerListen, cfg.Join, cfg.BootstrapExpect = "", nil, 0
 	wantRefusal(t, cfg, "start it with --peer-listen, or with --recover-single")
@@ -99,23 +93,10 @@ func TestLastMemberIsOpenedWithoutPeers(t *testing.T) {
 	f := formed(t, "a")
 	token := f.take("h")
 	f.stop("a")
-	if got, err := HasPeers(f.cfg["a"].DataDir); err != nil || got {
-		t.Errorf("has peers: %v, %v, want false", got, err)
-	}
 	f.edit("a", func(c *Config) { c.PeerListen, c.Join, c.BootstrapExpect = "", nil, 0 })
 	f.start("a")
 	if got := f.take("h"); got != token {
 		t.Errorf("token %d, want the same grant, %d", got, token)
-	}
-}
-
-func TestDirectoryThatIsNotThereHasNoPeers(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "none")
-	if got, err := HasPeers(dir); err != nil || got {
-		t.Errorf("has peers: %v, %v, want false", got, err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the look has made the directory: %v", err)
 	}
 }
 

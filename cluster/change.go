@@ -132,7 +132,8 @@ func (m *membership) expel(ctx context.Context, s raft.Server) error {
 	if live < voters/2+1 {
 		return fmt.Errorf("without node %s, %d of %d voters could be reached: too few to decide anything", s.ID, live, voters)
 	}
-	if err := settled(ctx, m.raft.RemoveServer(s.ID, 0, changeTimeout)); err != nil {
+	// To its end, whoever waits: until it is decided, nobody may be told that it is.
+	if err := settled(m.ctx, m.raft.RemoveServer(s.ID, 0, changeTimeout)); err != nil {
 		return fmt.Errorf("remove node %s: %w", s.ID, err)
 	}
 	m.log.Info("node removed", "node", string(s.ID), "address", string(s.Address))

@@ -118,6 +118,8 @@ func (m *membership) makeRoom(ctx context.Context, c card) error {
 		known, _ := m.roster.of(string(s.ID))
 		namesake := c.Chosen && known.Chosen && known.Label == c.Label
 		switch {
+		case string(s.Address) == c.Address && m.alive(ctx, s):
+			return fmt.Errorf("node %s, which lives elsewhere now, is still noted at %s: try again when that is changed", s.ID, c.Address)
 		case string(s.Address) == c.Address: // where the new node was just reached: the old one is gone
 		case !namesake:
 			continue

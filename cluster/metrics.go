@@ -42,7 +42,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "semserver_uncertain_total", Help: "Requests that were answered UNCERTAIN: their outcome was not known in time.",
 		}),
 		lostNodes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "semserver_lost_nodes_total", Help: "Lives of nodes that were given up: their waiters keep their places for the grace.",
+			Name: "semserver_lost_nodes_total", Help: "Lives of nodes that were given up, because they died, were cut off or stopped: their waiters keep their places for the grace.",
 		}),
 		registerer: reg,
 	}

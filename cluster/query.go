@@ -135,7 +135,7 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 	if address == "" {
 		return errNotLeader
 	}
-	_, err := m.network.Ask(ctx, address, q, answer)
+	err := m.askOwn(ctx, address, q, answer)
 	var no *peer.Refused
 	if errors.As(err, &no) {
 		if no.Reason == errNotLeader.Error() {
@@ -148,6 +148,19 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 		return errNotLeader
 	}
 	return err
+}
+
+// askOwn puts a question to a node of the own cluster. What a node of another one answers does not count.
+func (m *membership) askOwn(ctx context.Context, address string, q query, answer any) error {
+	var text json.RawMessage
+	g, err := m.network.Ask(ctx, address, q, &text)
+	if err != nil {
+		return err
+	}
+	if own := m.papers.read().Cluster; g.Cluster != own {
+		return fmt.Errorf("a node of cluster %q answers at %s, ours is %s", g.Cluster, address, own)
+	}
+	return json.Unmarshal(text, answer)
 }
 
 // leaderAddress returns where the leader is reached; empty: nobody knows of one. A node that was removed

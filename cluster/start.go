@@ -59,33 +59,6 @@ func (s *stores) checkPlan(cfg Config, id identity) error {
 	return nil
 }
 
-// HasPeers reports whether a data directory belongs to a cluster with other nodes, so that its node
-// needs an address for them. It must not be open. A directory that does not exist has none.
-func HasPeers(dir string) (bool, error) {
-	id, err := peekIdentity(dir)
-	if err != nil || id.Cluster == "" {
-		return false, err
-	}
-	found := false
-	err = undamaged(dir, func() error {
-		s, err := openStable(dir)
-		if err != nil {
-			return err
-		}
-		err = s.open(dir, id.LogStore, Config{}.complete().Logger)
-		if err == nil {
-			var members raft.Configuration
-			members, err = s.configuration()
-			found = others(members, id.ID) > 0
-		}
-		return errors.Join(err, s.close())
-	})
-	if err != nil {
-		return false, fmt.Errorf("look for peers in %s: %w", dir, err)
-	}
-	return found, nil
-}
-
 // startRaft starts Raft on the stores. A node without peers forms a cluster of one where they are empty;
 // one with peers waits until it has found them.
 func (n *Node) startRaft() (err error) {

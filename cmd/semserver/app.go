@@ -44,9 +44,6 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	if a.listeners.http != nil {
 		a.serve(a.admin.Serve, a.listeners.http)
 	}
-	if err := cfg.rememberPeers(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open engine: %w", err), a.close())
-	}
 	n := cfg.nodeConfig(cluster.NewMetrics(registry), log)
 	n.ClientAdvertise = cfg.clientAdvertise(a.listeners.tcp)
 	node, err := cluster.Open(n)

@@ -45,19 +45,6 @@ func (c config) peering(n *cluster.Config) {
 	}
 }
 
-// rememberPeers lets a node whose data directory belongs to a cluster of several listen for them,
-// although no flag says so.
-func (c *config) rememberPeers() error {
-	if c.Peers.clustered() || c.Peers.RecoverSingle {
-		return nil
-	}
-	several, err := cluster.HasPeers(c.Engine.DataDir)
-	if several {
-		c.Peers.PeerListen = defaultPeerListen
-	}
-	return err
-}
-
 // clientAdvertise is where clients reach the node, which listens for them by l; nil, and empty: it does
 // not. The host is empty or that of every interface where only a client can know it.
 func (c config) clientAdvertise(l net.Listener) string {
