@@ -5,8 +5,6 @@ import (
 	"hash/crc32"
 	"slices"
 	"time"
-
-	"github.com/semserver/semserver/semaphore"
 )
 
 // An entry of the log. Numbers of fixed width are little-endian; var is a varint as in
@@ -34,8 +32,6 @@ const (
 	batchHeader    = 30
 	sectionCounts  = 8 // length and count, the last fields of a section's header
 	checksumSize   = 4
-
-	sectionHeader = 64 // about; as long as it usually is
 )
 
 // Open is the first entry of a leadership. Every later entry of that leadership carries its term.
@@ -55,9 +51,8 @@ func EncodeOpen(o Open) []byte {
 
 // Builder builds a batch entry. It is used by one goroutine.
 type Builder struct {
-	data    []byte
-	losses  []byte
-	section int // where the counts of the current section stand; 0: no section yet
+	data   []byte
+	losses []byte
 }
 
 // NewBuilder begins a batch under the term of the Open of this leadership.
@@ -68,10 +63,8 @@ func NewBuilder(term uint64) *Builder {
 	return &Builder{data: data}
 }
 
-// Grow makes room for a section with that many bytes of requests.
-func (b *Builder) Grow(size int) {
-	b.data = slices.Grow(b.data, sectionHeader+size+checksumSize)
-}
+// Grow makes room for sections of that many bytes.
+func (b *Builder) Grow(size int) { b.data = slices.Grow(b.data, size+checksumSize) }
 
 // Lost says that a node's incarnation is gone: its waiters keep their place for the grace. It takes
 // effect before anything else in the entry.
@@ -80,28 +73,9 @@ func (b *Builder) Lost(incarnation uint64, grace time.Duration) {
 	b.losses = binary.AppendVarint(b.losses, int64(grace))
 }
 
-// Section begins the requests that came through one node. The i-th of them has ticket first+i.
-func (b *Builder) Section(incarnation, first uint64, limits semaphore.Limits) {
-	b.data = AppendSection(b.data, Part{Incarnation: incarnation, First: first}, limits, 0)
-	b.section = len(b.data) - sectionCounts
-}
-
-// Attach appends a whole section that CheckSection has found sound.
+// Attach appends a whole section: what AppendSection begins and the requests behind it. One that another
+// node has made is attached only when CheckSection has found it sound.
 func (b *Builder) Attach(section []byte) { b.data = append(b.data, section...) }
-
-// Add appends count requests, already encoded one after the other by AppendRequest, to the current
-// section.
-func (b *Builder) Add(requests []byte, count int) {
-	b.data = append(b.data, requests...)
-	counts := b.data[b.section:]
-	length := binary.LittleEndian.Uint32(counts)
-	number := binary.LittleEndian.Uint32(counts[4:])
-	binary.LittleEndian.PutUint32(counts, length+uint32(len(requests)))
-	binary.LittleEndian.PutUint32(counts[4:], number+uint32(count))
-}
-
-// Len returns the size of the entry so far, in bytes.
-func (b *Builder) Len() int { return len(b.data) + len(b.losses) + checksumSize }
 
 // Seal sets the stamp of the leader's clock and the wall clock (microseconds since 1970) and returns
 // the entry. A batch without a section only moves the clock. The builder is not used again.
