@@ -104,7 +104,10 @@ func (m *model) rejoin(t semaphore.Ticket, s *modelSem, q Rejoin) semaphore.Repl
 		return code(semaphore.CodeNoSem)
 	}
 	owns := func(other semaphore.Ticket) bool {
-		return other == q.Old || q.Old.Incarnation == 0 && other.Incarnation == t.Incarnation
+		if q.Old.Incarnation == 0 {
+			return other.Incarnation == t.Incarnation
+		}
+		return other == q.Old
 	}
 	over := q.Wait == 0
 	g, w := s.grant(q.Holder), s.waiter(q.Holder)
