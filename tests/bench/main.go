@@ -27,6 +27,7 @@ type settings struct {
 	requests map[int]int // by pipeline depth
 	waiters  int
 	leases   int
+	etcd     bool
 }
 
 func main() {
@@ -51,6 +52,7 @@ func parse(args []string) (settings, error) {
 	deep := flags.Int("requests16", 200_000, "requests of one throughput run with 16 in a pipeline")
 	flags.IntVar(&s.waiters, "waiters", 10_000, "connections that wait while memory is measured")
 	flags.IntVar(&s.leases, "leases", 100_000, "leases that end in one instant")
+	flags.BoolVar(&s.etcd, "etcd", true, "compare three nodes with an etcd; with false they are measured without one")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}

@@ -31,3 +31,18 @@ func TestCountsThatMeasureNothingAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestCostsStandBesideTheRate(t *testing.T) {
+	d := duel{ours: []float64{10, 30, 20}, theirs: []float64{1, 2, 4}, leading: []float64{7, 8, 9}, following: []float64{1, 2, 3}}
+	rows := d.rows("pairs", "etcd", 8, true)
+	if got, want := rows[0], (row{"pairs", "20 /s", "etcd 2 /s", "10.00", ">= 8.0", true}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := rows[1].figure+" "+rows[1].against, "8.0 µs a follower 2.0 µs"; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	d.theirs = nil
+	if got, want := d.rows("pairs", "etcd", 8, true)[0], (row{what: "pairs", figure: "20 /s"}); got != want {
+		t.Errorf("without an adversary: got %v, want %v", got, want)
+	}
+}

@@ -18,11 +18,11 @@ func snapshot(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer c.stop()
-	places, err := c.places()
+	leader, err := c.at(atLeader)
 	if err != nil {
 		return err
 	}
-	conn, err := resp.Dial(places["the leader"].address())
+	conn, err := resp.Dial(leader.address())
 	if err != nil {
 		return err
 	}
@@ -33,13 +33,13 @@ func snapshot(ctx context.Context, b *bench) error {
 	}
 	var calms, busies []float64
 	for round := range b.rounds {
-		calm, err := b.latencies(ctx, places["the leader"])
+		calm, err := b.latencies(ctx, leader)
 		if err != nil {
 			return err
 		}
 		writing := make(chan error, 1)
 		go func() { writing <- c.snapshots() }()
-		busy, err := b.latencies(ctx, places["the leader"])
+		busy, err := b.latencies(ctx, leader)
 		if err := errors.Join(err, <-writing); err != nil {
 			return err
 		}
