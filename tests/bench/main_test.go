@@ -1,6 +1,11 @@
 package main
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/semserver/semserver/tests/internal/resp"
+)
 
 func TestRateIsReadFromSemctlBench(t *testing.T) {
 	out := `{"elapsed_ms":59,"granted":1000,"per_second":16811.5,"refused":0,"errors":{},"addrs":[]}`
@@ -28,6 +33,46 @@ func TestCountsThatMeasureNothingAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"-rounds", "0"}, {"-requests16", "-1"}, {"-waiters", "0"}, {"-nonsense"}} {
 		if s, err := parse(args); err == nil {
 			t.Errorf("%v: got %+v, want an error", args, s)
+		}
+	}
+}
+
+func TestOnlyAcquiresUnderWayMeanwhileCount(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(began, took time.Duration) sample { return sample{start.Add(began), took} }
+	taken := []sample{
+		at(0, 9*time.Second),                // over before
+		at(0, 11*time.Second),               // reaches in
+		at(11*time.Second, time.Second),     // inside
+		at(19*time.Second, 5*time.Second),   // reaches out
+		at(20*time.Second, 100*time.Second), // began after
+	}
+	from, to := start.Add(10*time.Second), start.Add(20*time.Second)
+	got, err := during(taken, from, to)
+	if want := (latency{p99: 11000, worst: 11000}); got != want || err != nil {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	if got, err := during(taken[:1], from, to); err == nil {
+		t.Errorf("no acquire meanwhile: got %v, want an error", got)
+	}
+}
+
+func TestTypicalLatencyKeepsTheWorstOfAllRounds(t *testing.T) {
+	got := typical([]latency{{p99: 3, worst: 40}, {p99: 1, worst: 9}, {p99: 2, worst: 8}})
+	if want := (latency{p99: 2, worst: 40}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestARefusalIsNoText(t *testing.T) {
+	for _, reply := range []any{resp.Error("CLUSTERDOWN no leader"), nil, int64(1)} {
+		if err := isText(reply, nil); err == nil {
+			t.Errorf("%v: got no error, want one", reply)
+		}
+	}
+	for _, reply := range []any{"/data/snapshots/1/state.bin", resp.Simple("OK")} {
+		if err := isText(reply, nil); err != nil {
+			t.Errorf("%v: got %v, want no error", reply, err)
 		}
 	}
 }
