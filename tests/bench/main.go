@@ -74,6 +74,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"throughput", throughput},
 		{"handover", handover},
+		{"handover-three", handoverThree},
 		{"expiry", expiry},
 		{"memory", memory},
 		{"three", three},
