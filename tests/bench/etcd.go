@@ -24,11 +24,16 @@ type etcdCluster struct {
 	program  string
 }
 
+// lookForEtcd says so before anything is measured when there is no etcd.
+func lookForEtcd() error {
+	if _, err := exec.LookPath("etcd"); err != nil {
+		return fmt.Errorf("there is no etcd to compare with: install it (in Debian: apt-get install etcd-server), or leave it out by -etcd=false: %w", err)
+	}
+	return nil
+}
+
 // startEtcd starts so many nodes of etcd, and builds what loads them.
 func (b *bench) startEtcd(count int) (*etcdCluster, error) {
-	if _, err := exec.LookPath("etcd"); err != nil {
-		return nil, fmt.Errorf("there is no etcd to compare with: install it (in Debian: apt-get install etcd-server), or leave it out by -etcd=false: %w", err)
-	}
 	c := &etcdCluster{program: filepath.Join(b.folder, "etcd-locks")}
 	b.progress("building the load for etcd")
 	if out, err := exec.Command("go", "-C", "tests/bench/etcd", "build", "-o", c.program, ".").CombinedOutput(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -89,5 +90,13 @@ func TestCostsStandBesideTheRate(t *testing.T) {
 	d.theirs = nil
 	if got, want := d.rows("pairs", "etcd", 8, true)[0], (row{what: "pairs", figure: "20 /s"}); got != want {
 		t.Errorf("without an adversary: got %v, want %v", got, want)
+	}
+}
+
+func TestAMissingEtcdIsSaidBeforeAnythingIsMeasured(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := run(t.Context(), []string{"-only", "three"})
+	if err == nil || !strings.Contains(err.Error(), "-etcd=false") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want one line that names -etcd=false", err)
 	}
 }
