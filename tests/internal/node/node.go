@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,14 +146,4 @@ func (n *Node) Resident() (int64, error) {
 		}
 	}
 	return 0, errors.New("read memory use: no VmRSS")
-}
-
-// FreeAddr is a loopback address that nothing listens on at the moment.
-func FreeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
