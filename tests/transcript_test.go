@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestTranscripts(t *testing.T) {
 			name := fmt.Sprintf("%s/RESP%d", strings.TrimSuffix(filepath.Base(file), ".txt"), protocol)
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				play(t, file, protocol)
+				play(t, file, protocol, start(t))
 			})
 		}
 	}
@@ -56,19 +57,21 @@ const still = 30 * time.Millisecond
 // player plays one transcript.
 type player struct {
 	*testing.T
-	node     *node.Node
+	nodes    []*node.Node // of one cluster; each client speaks to the next
 	protocol int
 	clients  map[string]*client
+	asked    map[*client][][]token // what each client has sent and has not been answered
 	values   values
 	at       string // file and line
 }
 
-func play(t *testing.T, file string, protocol int) {
+func play(t *testing.T, file string, protocol int, nodes ...*node.Node) {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{T: t, node: start(t), protocol: protocol, clients: map[string]*client{}, values: values{}}
+	p := &player{T: t, nodes: nodes, protocol: protocol, clients: map[string]*client{}, asked: map[*client][][]token{}, values: values{}}
 	for i, line := range strings.Split(string(text), "\n") {
 		p.at = fmt.Sprintf("%s:%d", file, i+1)
 		line = strings.TrimSpace(line)
@@ -114,7 +117,7 @@ func (p *player) client(name string) *client {
 	if c := p.clients[name]; c != nil {
 		return c
 	}
-	c := dial(p.T, p.node)
+	c := dial(p.T, p.nodes[len(p.clients)%len(p.nodes)])
 	if p.protocol == 3 {
 		c.do("HELLO", 3)
 	}
@@ -158,6 +161,7 @@ func (p *player) send(c *client, command string) {
 			args[i] = v
 		}
 	}
+	p.asked[c] = append(p.asked[c], words)
 	c.send(args...)
 }
 
@@ -186,11 +190,13 @@ func (p *player) expect(c *client, want string) {
 		return
 	}
 	if want == "" {
+		p.inLine(c)
 		if !c.Silent(still) {
 			p.fail("got %v, want no answer yet", show(c.receive()))
 		}
 		return
 	}
+	p.asked[c] = p.asked[c][min(1, len(p.asked[c])):]
 	got, err := c.Receive(patience)
 	if want == "closed" {
 		if err == nil || os.IsTimeout(err) {
@@ -219,10 +225,40 @@ func (p *player) expectBytes(c *client, protocol, quoted string) {
 	if err != nil {
 		p.fail("%s: %v", quoted, err)
 	}
+	p.asked[c] = p.asked[c][min(1, len(p.asked[c])):]
 	got, err := c.Raw(len(want), patience)
 	if err != nil || got != want {
 		p.fail("got %q, %v, want %q", got, err, want)
 	}
+}
+
+// inLine waits until the request that keeps a client stands in line: requests of several clients reach
+// the line in the order of the transcript.
+func (p *player) inLine(c *client) {
+	p.Helper()
+	if len(p.asked[c]) == 0 || len(p.asked[c][0]) < 4 || p.asked[c][0][2].text != "HOLDER" {
+		p.fail("want SEM.ACQUIRE key HOLDER id … before it is not answered")
+	}
+	key, holder := p.asked[c][0][1].text, p.asked[c][0][3].text
+	look := dial(p.T, p.nodes[0])
+	defer look.Close()
+	eventually(p.T, func() error {
+		line := look.do("SEM.WAITERS", key)
+		if !c.Silent(time.Millisecond) || standsIn(line, holder) {
+			return nil // an answer is what expect complains of
+		}
+		return fmt.Errorf("%s: got the line %v, want %s in it", p.at, show(line), holder)
+	})
+}
+
+// standsIn reports whether SEM.WAITERS has shown this holder.
+func standsIn(line any, holder string) bool {
+	page, ok := line.([]any)
+	if !ok || len(page) != 2 {
+		return false
+	}
+	waiters, _ := page[1].([]any)
+	return slices.ContainsFunc(waiters, func(w any) bool { return w.([]any)[0] == holder })
 }
 
 // show writes a reply as transcripts do.
