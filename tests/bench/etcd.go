@@ -24,11 +24,16 @@ type etcdCluster struct {
 	program  string
 }
 
+// lookForEtcd says so before anything is measured when there is no etcd.
+func lookForEtcd() error {
+	if _, err := exec.LookPath("etcd"); err != nil {
+		return fmt.Errorf("there is no etcd to compare with: install it (in Debian: apt-get install etcd-server), or leave it out by -etcd=false: %w", err)
+	}
+	return nil
+}
+
 // startEtcd starts so many nodes of etcd, and builds what loads them.
 func (b *bench) startEtcd(count int) (*etcdCluster, error) {
-	if _, err := exec.LookPath("etcd"); err != nil {
-		return nil, fmt.Errorf("etcd is needed to compare with: install etcd-server, or leave this out by -only: %w", err)
-	}
 	c := &etcdCluster{program: filepath.Join(b.folder, "etcd-locks")}
 	b.progress("building the load for etcd")
 	if out, err := exec.Command("go", "-C", "tests/bench/etcd", "build", "-o", c.program, ".").CombinedOutput(); err != nil {
@@ -84,12 +89,17 @@ func (c *etcdCluster) ready() error {
 	return nil
 }
 
-// load returns pairs of lock and unlock per second, each client with a lock of its own.
-func (c *etcdCluster) load(ctx context.Context) (float64, error) {
-	out, err := exec.CommandContext(ctx, c.program, "-endpoints", strings.Join(c.clients, ","),
-		"-workers", strconv.Itoa(connections), "-for", etcdLoad.String()).Output()
+// load returns pairs of lock and unlock per second, each client with a connection and a lock of its own.
+func (c *etcdCluster) load(ctx context.Context, p place) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	var complaint strings.Builder
+	program := exec.CommandContext(ctx, c.program, "-endpoints", strings.Join(c.clients, ","), "-at", string(p),
+		"-workers", strconv.Itoa(connections), "-for", etcdLoad.String())
+	program.Stderr = &complaint
+	out, err := program.Output()
 	if err != nil {
-		return 0, fmt.Errorf("load etcd: %w", err)
+		return 0, fmt.Errorf("load etcd: %w: %s", err, complaint.String())
 	}
 	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/semserver/semserver/tests/internal/resp"
@@ -122,48 +120,13 @@ func (b *bench) pipelines(s *semserver, command func(i int) []any, check func(an
 // probe acquires and releases on a semaphore of its own until then, over several connections, and
 // returns the p99 of an acquire in milliseconds.
 func probe(s *semserver, until time.Time) (float64, error) {
-	var mu sync.Mutex
-	var all []time.Duration
-	var failed error
-	var probes sync.WaitGroup
-	for p := range expiryProbes {
-		probes.Go(func() {
-			times, err := probeOne(s, fmt.Sprint("probe", p), until)
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, times...)
-			if err != nil {
-				failed = err
-			}
-		})
-	}
-	probes.Wait()
-	if failed != nil {
-		return 0, failed
-	}
-	if len(all) == 0 {
-		return 0, fmt.Errorf("no acquire was timed")
-	}
-	slices.Sort(all)
-	return all[len(all)*99/100].Seconds() * 1000, nil
-}
-
-func probeOne(s *semserver, holder string, until time.Time) ([]time.Duration, error) {
-	conn, err := resp.Dial(s.address())
+	began := time.Now()
+	p := startProbes("probe", expiryProbes, s.address())
+	<-time.After(time.Until(until))
+	taken, err := p.end()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer conn.Close()
-	var times []time.Duration
-	for time.Now().Before(until) {
-		began := time.Now()
-		if err := isGrant(conn.Do("SEM.ACQUIRE", "probe", "HOLDER", holder)); err != nil {
-			return nil, err
-		}
-		times = append(times, time.Since(began))
-		if _, err := conn.Do("SEM.RELEASE", "probe", holder); err != nil {
-			return nil, err
-		}
-	}
-	return times, nil
+	got, err := during(taken, began, until)
+	return got.p99, err
 }

@@ -36,7 +36,7 @@ func failover(ctx context.Context, b *bench) error {
 	p95 := gaps[(len(gaps)*95+99)/100-1]
 	b.rows = append(b.rows, row{
 		what:   "leader killed: time to the next grant at a survivor, p95",
-		figure: fmt.Sprintf("%.0f ms", p95*1e3), against: fmt.Sprintf("p50 %.0f ms", median(gaps)*1e3),
+		figure: fmt.Sprintf("%.0f ms", p95*1e3), against: fmt.Sprintf("p50 %.0f ms, worst of %d %.0f ms", median(gaps)*1e3, failovers, gaps[failovers-1]*1e3),
 		target: "<= 1000 ms", passed: p95 <= 1,
 	})
 	return nil

@@ -27,6 +27,7 @@ type settings struct {
 	requests map[int]int // by pipeline depth
 	waiters  int
 	leases   int
+	etcd     bool
 }
 
 func main() {
@@ -51,6 +52,7 @@ func parse(args []string) (settings, error) {
 	deep := flags.Int("requests16", 200_000, "requests of one throughput run with 16 in a pipeline")
 	flags.IntVar(&s.waiters, "waiters", 10_000, "connections that wait while memory is measured")
 	flags.IntVar(&s.leases, "leases", 100_000, "leases that end in one instant")
+	flags.BoolVar(&s.etcd, "etcd", true, "compare three nodes with an etcd; with false they are measured without one")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -72,6 +74,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"throughput", throughput},
 		{"handover", handover},
+		{"handover-three", handoverThree},
 		{"expiry", expiry},
 		{"memory", memory},
 		{"three", three},
@@ -106,6 +109,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	b := &bench{settings: s}
+	if b.measures("three") && b.etcd {
+		if err := lookForEtcd(); err != nil {
+			return err
+		}
+	}
 	b.warnOfLoad()
 	if b.folder, err = os.MkdirTemp(s.folder, "semserver-bench-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
@@ -114,17 +122,20 @@ func run(ctx context.Context, args []string) error {
 	if err := b.build(); err != nil {
 		return err
 	}
+	defer b.print()
 	for _, m := range measurements() {
-		if !strings.Contains(m.name, b.only) {
+		if !b.measures(m.name) {
 			continue
 		}
 		if err := m.run(ctx, b); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
-	b.print()
 	return nil
 }
+
+// measures reports whether a measurement was asked for.
+func (b *bench) measures(name string) bool { return strings.Contains(name, b.only) }
 
 // build builds the programs that were not given.
 func (b *bench) build() (err error) {
@@ -172,6 +183,9 @@ func (b *bench) start(flags ...string) (*node.Node, error) {
 }
 
 func (b *bench) print() {
+	if len(b.rows) == 0 {
+		return
+	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "what\tfigure\tagainst\tratio\ttarget\t")
 	for _, r := range b.rows {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -87,6 +86,15 @@ func leads(addr string) bool {
 	return err == nil && strings.Contains(fmt.Sprint(reply), "raft_role:leader")
 }
 
+// place is where clients connect.
+type place string
+
+const (
+	atLeader   place = "leader"
+	atFollower place = "follower"
+	atAll      place = "all nodes"
+)
+
 // at are the addresses of some of the nodes, as one side of a comparison.
 type at struct {
 	addrs string
@@ -98,99 +106,46 @@ func (a at) pid() int        { return a.node.Process.Pid }
 func (a at) flags() []string { return nil }
 func (a at) stop()           {}
 
-// places are where clients may connect: to the leader, to a follower, to all nodes.
-func (c *several) places() (map[string]side, error) {
+// at returns the nodes of a place as they are now: another node may lead later.
+func (c *several) at(p place) (side, error) {
 	leader, err := c.leader()
 	if err != nil {
 		return nil, err
 	}
-	follower := c.nodes[(leader+1)%len(c.nodes)]
+	switch p {
+	case atLeader:
+		return at{c.nodes[leader].Addr, c.nodes[leader]}, nil
+	case atFollower:
+		follower := c.follower(leader)
+		return at{follower.Addr, follower}, nil
+	default:
+		return at{strings.Join(c.addrs(), ","), c.nodes[leader]}, nil
+	}
+}
+
+// follower is a node beside the leader.
+func (c *several) follower(leader int) *node.Node { return c.nodes[(leader+1)%len(c.nodes)] }
+
+func (c *several) addrs() []string {
 	var all []string
 	for _, n := range c.nodes {
 		all = append(all, n.Addr)
 	}
-	return map[string]side{
-		"the leader": at{c.nodes[leader].Addr, c.nodes[leader]},
-		"a follower": at{follower.Addr, follower},
-		"all nodes":  at{strings.Join(all, ","), c.nodes[leader]},
-	}, nil
+	return all
 }
 
-// three measures three nodes: deep pipelines against a Redis that keeps nothing, pairs of acquire and
-// release against locks of an etcd.
-func three(ctx context.Context, b *bench) error {
-	redis, err := b.startRedis("--appendonly", "no")
-	if err != nil {
-		return err
-	}
-	defer redis.stop()
-	etcd, err := b.startEtcd(3)
-	if err != nil {
-		return err
-	}
-	defer etcd.stop()
-	for i, store := range b.stores {
-		c, err := b.several(3, store)
+// cpuTimes is the processor time that the leader has used so far, and the others on average.
+func (c *several) cpuTimes(leader int) (leading, following time.Duration, err error) {
+	for i, n := range c.nodes {
+		used, err := cpuTime(n.Process.Pid)
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
-		err = errors.Join(b.threeAgainst(ctx, c, redis, etcd, i == 0))
-		c.stop()
-		if err != nil {
-			return err
+		if i == leader {
+			leading = used
+		} else {
+			following += used / time.Duration(len(c.nodes)-1)
 		}
 	}
-	return nil
-}
-
-func (b *bench) threeAgainst(ctx context.Context, c *several, redis side, etcd *etcdCluster, first bool) error {
-	places, err := c.places()
-	if err != nil {
-		return err
-	}
-	names := []string{"the leader"}
-	if first {
-		names = append(names, "a follower", "all nodes")
-	}
-	for _, name := range names {
-		var ours, theirs, pairs, locks []float64
-		for round := range b.rounds {
-			deep, _, err := b.load(ctx, places[name], 16, b.requests[16])
-			if err != nil {
-				return err
-			}
-			script, _, err := b.load(ctx, redis, 16, b.requests[16])
-			if err != nil {
-				return err
-			}
-			pair, err := b.semctlBench(ctx, places[name], "--clients", fmt.Sprint(connections), "--requests", fmt.Sprint(b.requests[1]/4))
-			if err != nil {
-				return err
-			}
-			lock, err := etcd.load(ctx)
-			if err != nil {
-				return err
-			}
-			b.progress("three nodes, %s, %s, round %d: %.0f acquires/s (redis %.0f), %.0f pairs/s (etcd %.0f)",
-				c.store, name, round+1, deep, script, pair.PerSecond, lock)
-			ours, theirs = append(ours, deep), append(theirs, script)
-			pairs, locks = append(pairs, pair.PerSecond), append(locks, lock)
-		}
-		b.versus(fmt.Sprintf("three nodes, %s, clients at %s: acquire + release pairs, P=1", c.store, name), "etcd", pairs, locks, 8, first && name == "the leader")
-		b.versus(fmt.Sprintf("three nodes, %s, clients at %s: acquires, P=16", c.store, name), "redis memory", ours, theirs, 1.5, first && name == "the leader")
-	}
-	return nil
-}
-
-// versus adds a row that compares rates.
-func (b *bench) versus(what, name string, ours, theirs []float64, target float64, counts bool) {
-	ratio := medianRatio(ours, theirs)
-	r := row{
-		what: what, figure: fmt.Sprintf("%.0f /s", median(ours)), against: fmt.Sprintf("%s %.0f /s", name, median(theirs)),
-		ratio: fmt.Sprintf("%.2f", ratio),
-	}
-	if counts {
-		r.target, r.passed = fmt.Sprintf(">= %.1f", target), ratio >= target
-	}
-	b.rows = append(b.rows, r)
+	return leading, following, nil
 }

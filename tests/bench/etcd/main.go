@@ -20,13 +20,49 @@ func main() {
 	endpoints := flag.String("endpoints", "127.0.0.1:2379", "`addresses` of the nodes, separated by commas")
 	workers := flag.Int("workers", 50, "`number` of clients")
 	length := flag.Duration("for", 5*time.Second, "how long")
+	at := flag.String("at", "all nodes", "`which` nodes the clients connect to: leader, follower, all nodes")
 	flag.Parse()
-	rate, err := measure(strings.Split(*endpoints, ","), *workers, *length)
+	rate, err := run(strings.Split(*endpoints, ","), *at, *workers, *length)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "etcd:", err)
 		os.Exit(1)
 	}
 	fmt.Println(rate)
+}
+
+func run(endpoints []string, at string, workers int, length time.Duration) (float64, error) {
+	chosen, err := choose(endpoints, at)
+	if err != nil {
+		return 0, err
+	}
+	return measure(chosen, workers, length)
+}
+
+// choose returns the endpoints that the clients connect to.
+func choose(endpoints []string, at string) ([]string, error) {
+	if at == "all nodes" {
+		return endpoints, nil
+	}
+	if at != "leader" && at != "follower" {
+		return nil, fmt.Errorf("there are no clients at %q", at)
+	}
+	client, err := etcd.New(etcd.Config{Endpoints: endpoints, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, endpoint := range endpoints {
+		status, err := client.Status(ctx, endpoint)
+		if err != nil {
+			return nil, fmt.Errorf("ask who leads: %w", err)
+		}
+		if leads := status.Leader == status.Header.MemberId; leads == (at == "leader") {
+			return []string{endpoint}, nil
+		}
+	}
+	return nil, fmt.Errorf("no node is a %s", at)
 }
 
 // measure returns lock and unlock pairs per second.
