@@ -52,7 +52,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: bench
-bench: redis ## Measure against Redis on this machine (ARGS='-h' lists options)
+bench: redis etcd ## Measure against Redis on this machine (ARGS='-h' lists options)
 	$(GO) run ./tests/bench $(ARGS)
 
 .PHONY: lint
@@ -60,6 +60,7 @@ lint: ## Check format, vet, golangci-lint (which runs staticcheck), go.mod
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt wants to change:"; echo "$$files"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) -C examples/fencing vet ./...
+	$(GO) -C tests/bench/etcd vet ./...
 	$(TOOL) golangci-lint run ./...
 	$(GO) mod verify
 	$(GO) mod tidy -diff
@@ -67,6 +68,10 @@ lint: ## Check format, vet, golangci-lint (which runs staticcheck), go.mod
 .PHONY: redis
 redis: # The tests compare with a real Redis and use its tools
 	@tools/install redis-server redis-cli
+
+.PHONY: etcd
+etcd: # The measurements compare with one
+	@tools/install etcd
 
 .PHONY: terminal
 terminal: # The tests look at what semctl draws

@@ -87,7 +87,7 @@ func openSnapshots(dir string, log *slog.Logger) (raft.SnapshotStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot store: %w", err)
 	}
-	return store, nil
+	return pacedStore{store, snapshots}, nil
 }
 
 func (s *stores) openLog(dir, logStore string, log *slog.Logger) (err error) {
