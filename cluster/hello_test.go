@@ -99,24 +99,20 @@ func sectionWith(incarnation, first uint64, r semaphore.Request) []byte {
 	return append(fsm.AppendSection(nil, part, semaphore.DefaultLimits(), len(request)), request...)
 }
 
-func TestLeaderEndsTheStreamOfAGuestThatSaysWhatItMustNot(t *testing.T) {
+func TestLeaderProposesNothingOfASectionThatIsNotWhole(t *testing.T) {
 	leader := hostOfStranger(t)
 	create := sectionWith(7, 1, semaphore.Create{Key: "k", Capacity: 1})
 	for what, frame := range map[string][]byte{
-		"a section of another life":      appendFrame(nil, frameSection, sectionWith(8, 1, semaphore.Create{Key: "k", Capacity: 1})),
-		"a section that is cut short":    appendFrame(nil, frameSection, create[:len(create)-1]),
-		"a section with something after": appendFrame(nil, frameSection, append(bytes.Clone(create), 0)),
-		"an empty section":               appendFrame(nil, frameSection, nil),
-		"a frame of an unknown kind":     appendFrame(nil, 99, create),
-		"a frame for guests":             appendNumber(nil, frameWelcome, 1),
-		"a frame without a kind":         {0, 0, 0, 0, byte(frameSection)},
-		"a frame that is too long":       {0xff, 0xff, 0xff, 0xff, byte(frameSection)},
-		"half a frame":                   appendFrame(nil, frameSection, create)[:9],
+		"cut short":            appendFrame(nil, frameSection, create[:len(create)-1]),
+		"with something after": appendFrame(nil, frameSection, append(bytes.Clone(create), 0)),
+		"empty":                appendFrame(nil, frameSection, nil),
+		"of another life":      appendFrame(nil, frameSection, sectionWith(8, 1, semaphore.Create{Key: "k", Capacity: 1})),
+		"half sent":            appendFrame(nil, frameSection, create)[:9],
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := visit(t, leader, strangeGuest).welcomed(7)
 			g.say(frame)
-			if what == "half a frame" {
+			if what == "half sent" {
 				g.Close()
 			}
 			g.ended()
@@ -128,29 +124,14 @@ func TestLeaderEndsTheStreamOfAGuestThatSaysWhatItMustNot(t *testing.T) {
 	}
 }
 
-func TestLeaderWelcomesMembersThatSayHello(t *testing.T) {
+func TestLeaderWelcomesMembersAlone(t *testing.T) {
 	leader := hostOfStranger(t)
-	for what, g := range map[string]*guestEnd{
-		"no member":        visit(t, leader, "nobody"),
-		"no number":        visit(t, leader, strangeGuest),
-		"no hello":         visit(t, leader, strangeGuest),
-		"something longer": visit(t, leader, strangeGuest),
-	} {
-		switch what {
-		case "no member":
-			g.say(appendNumber(nil, frameHello, 7))
-		case "no number":
-			g.say(appendFrame(nil, frameHello, []byte("seven")))
-		case "no hello":
-			g.say(appendNumber(nil, frameWelcome, 7))
-		case "something longer":
-			g.say(appendFrame(nil, frameHello, make([]byte, 9)))
-		}
-		if kind, _, err := g.hear(); err == nil {
-			t.Errorf("%s: got frame %d, want the stream ended", what, kind)
-		}
-	}
 	visit(t, leader, strangeGuest).welcomed(7)
+	g := visit(t, leader, "nobody")
+	g.say(appendNumber(nil, frameHello, 7))
+	if kind, _, err := g.hear(); err == nil {
+		t.Errorf("got frame %d for who is no member, want the stream ended", kind)
+	}
 }
 
 // A guest whose stream breaks sends again what it has no answer to; it is carried out once.

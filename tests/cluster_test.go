@@ -167,7 +167,7 @@ func (s *several) ended(i int) string {
 
 // list is SEM.NODE LIST: what a node says of each.
 func (s *several) list(i int) ([]map[string]string, error) {
-	c, err := resp.Dial(s.members[i].node.Addr)
+	c, err := resp.Dial(s.members[i].addr)
 	if err != nil {
 		return nil, err
 	}

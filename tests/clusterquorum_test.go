@@ -101,8 +101,7 @@ func (s *several) answersAlone(left int, hold time.Duration) {
 	}
 	c.want("PONG", "PING")
 
-	s.launch(away[0])
-	s.leader()
+	s.start(away[0])
 	c.want(1, "SEM.CHECK", "door", "a", held.token)
 	c.want(1, "SEM.RELEASE", "door", "a", "TOKEN", held.token)
 	if first := stands.granted(); first.token <= held.token {
