@@ -185,7 +185,7 @@ func (m *membership) countIn() {
 	}))
 }
 
-// leave stops the node, for ever: the cluster has removed it, and counts without it.
+// leave stops the node, for ever: the cluster has removed it, and counts without it. Its clients are told.
 func (m *membership) leave() {
 	err := m.papers.change(func(id *identity) error {
 		id.Removed = true
@@ -194,7 +194,7 @@ func (m *membership) leave() {
 	if err != nil {
 		m.said.say(slog.LevelError, "cannot note that this node was removed", "error", err)
 	}
-	m.halt(errRemoved)
+	m.stop(errRemoved, m.left)
 }
 
 // avoidForeigners looks whether the addresses to join lead to another cluster. Nothing is ever mixed;

@@ -61,6 +61,10 @@ type Config struct {
 	// Fatal is called when the node must not go on: it has an entry that it cannot read, and to skip it
 	// would be to diverge from nodes that can. It must not return. Without it, the node panics.
 	Fatal func(error)
+	// Removed is called once, when this node has learnt that the cluster has removed it. It has answered
+	// everybody, decides nothing any more, and is to be closed, by somebody else than the callee: it must
+	// return. Without it, the node calls Fatal.
+	Removed func(error)
 
 	patience time.Duration // searchPatience
 
@@ -94,6 +98,9 @@ func (c Config) complete() Config {
 	}
 	if c.Fatal == nil {
 		c.Fatal = func(err error) { panic(err) }
+	}
+	if c.Removed == nil {
+		c.Removed = c.Fatal
 	}
 	if c.patience == 0 {
 		c.patience = searchPatience

@@ -32,6 +32,7 @@ type membership struct {
 	life    uint64 // names this life of the process
 	network *peer.Network
 	leading func() bool // this node leads, and has applied all that was committed before it did
+	left    func(error) // called when the cluster has removed this node
 	log     *slog.Logger
 
 	// roster is what is known of the others.
@@ -112,9 +113,11 @@ func (m *membership) pace() time.Duration { return min(careEvery, m.cfg.Election
 func (m *membership) bound() bool { return m.raft.LastIndex() > 0 || m.raft.CurrentTerm() > 0 }
 
 // halt stops the node for a reason that nothing but the operator can remove.
-func (m *membership) halt(why error) {
+func (m *membership) halt(why error) { m.stop(why, m.cfg.Fatal) }
+
+func (m *membership) stop(why error, by func(error)) {
 	if m.halted.CompareAndSwap(nil, &why) {
-		m.cfg.Fatal(why)
+		by(why)
 	}
 }
 

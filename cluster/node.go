@@ -282,6 +282,12 @@ func (n *Node) Halt() {
 	n.waits.close()
 }
 
+// removed answers everybody: a node that is no member any more learns of no further decision.
+func (n *Node) removed(why error) {
+	n.Halt()
+	n.cfg.Removed(why)
+}
+
 // patiently waits for a condition, but not for ever.
 func (n *Node) patiently(done func() bool) {
 	for deadline := time.Now().Add(drainTimeout); !done() && time.Now().Before(deadline); {

@@ -174,6 +174,7 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 	}
 	n.membership = newMembership(n.cfg, n.id, n.queue.incarnation, func() bool { return n.proposer.leading() != nil })
 	n.membership.network = n.network
+	n.membership.left = n.removed
 	layer := newStreamLayer(n.membership)
 	n.network.Serve(peer.Host{
 		Introduce: n.introduce,

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,9 +94,23 @@ func (s *several) ready(i int) {
 	}
 }
 
+func (s *several) start(i int, flags ...string) {
+	s.Helper()
+	s.launch(i, flags...)
+	s.ready(i)
+}
+
 func (s *several) kill(i int) {
 	s.Helper()
 	kill(s.T, s.members[i].node)
+}
+
+// wipe loses the disk of a node that does not run.
+func (s *several) wipe(i int) {
+	s.Helper()
+	if err := os.RemoveAll(s.members[i].data); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // close ends all nodes. What they complained of fails the test.
@@ -132,9 +147,27 @@ func (s *several) running() []int {
 	return all
 }
 
+// ended waits until a node ends by itself, which must not be with status 0, and returns its log.
+func (s *several) ended(i int) string {
+	s.Helper()
+	eventually(s.T, func() error {
+		for _, running := range s.running() {
+			if running == i {
+				return fmt.Errorf("node %d runs", i)
+			}
+		}
+		return nil
+	})
+	n := s.members[i].node
+	if err := n.Stop(); err == nil {
+		s.Errorf("node %d has ended with status 0, want another", i)
+	}
+	return n.Log()
+}
+
 // list is SEM.NODE LIST: what a node says of each.
 func (s *several) list(i int) ([]map[string]string, error) {
-	c, err := resp.Dial(s.members[i].node.Addr)
+	c, err := resp.Dial(s.members[i].addr)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type app struct {
 	clients   *server.Server // nil until the engine is open
 
 	serving sync.WaitGroup // one goroutine for each listener
-	broken  chan error     // why the first of them ended by itself
+	broken  chan error     // why the node must stop, if nobody has asked it to
 }
 
 // open starts a node: sockets, probes, engine, clients. It returns when clients are served, which is
@@ -46,6 +46,7 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	}
 	n := cfg.nodeConfig(cluster.NewMetrics(registry), log)
 	n.ClientAdvertise = cfg.clientAdvertise(a.listeners.tcp)
+	n.Removed = a.fail
 	node, err := cluster.Open(n)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine: %w", err), a.close())
@@ -65,15 +66,20 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 func (a *app) serve(serve func(net.Listener) error, l net.Listener) {
 	a.serving.Go(func() {
 		if err := serve(l); err != nil {
-			select {
-			case a.broken <- err:
-			default: // one reason to stop is enough
-			}
+			a.fail(err)
 		}
 	})
 }
 
-// run waits until ctx ends or a listener breaks, and closes the node.
+// fail makes run close the node.
+func (a *app) fail(why error) {
+	select {
+	case a.broken <- why:
+	default: // one reason to stop is enough
+	}
+}
+
+// run waits until ctx ends or the node cannot go on, and closes it.
 func (a *app) run(ctx context.Context) error {
 	a.warn()
 	poll := time.NewTicker(readyEvery)
