@@ -7,7 +7,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.release=${VERSION}" -o /out/ ./cmd/semserver ./cmd/semctl \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/semserver/semserver/internal/version.release=${VERSION}" -o /out/ ./cmd/semserver ./cmd/semctl \
  && mkdir -p /data
 
 # Run: two static files, no shell, not root. semctl is there to be copied into the images of jobs, and

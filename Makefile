@@ -7,7 +7,7 @@ FUZZTIME    ?= 30s
 IMAGE       ?= semserver
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 TOOL        := $(GO) tool -modfile=tools/go.mod
-LDFLAGS     := -s -w -X main.release=$(VERSION)
+LDFLAGS     := -s -w -X github.com/semserver/semserver/internal/version.release=$(VERSION)
 
 .DEFAULT_GOAL := help
 

@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/semserver/semserver/internal/version"
 )
 
 const description = `Uses and looks after the semaphores of a semserver.
@@ -100,7 +102,7 @@ type versionFlag bool
 
 // BeforeReset implements kong's hook.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
-	if _, err := fmt.Fprintln(app.Stdout, "semctl", version()); err != nil {
+	if _, err := fmt.Fprintln(app.Stdout, "semctl", version.Name()); err != nil {
 		return err
 	}
 	return errShown

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semserver/semserver/admin"
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/server"
 )
 
@@ -39,7 +40,7 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	if a.listeners, err = listen(cfg.Addresses); err != nil {
 		return nil, err
 	}
-	registry := admin.NewRegistry(version())
+	registry := admin.NewRegistry(version.Name())
 	a.admin = admin.New(&a.engine, registry, cfg.Wire.MaxHTTPClients, log)
 	if a.listeners.http != nil {
 		a.serve(a.admin.Serve, a.listeners.http)
@@ -109,7 +110,7 @@ func (a *app) announce() {
 		"peers", a.cfg.Peers.advertise(),
 		"data_dir", a.cfg.Engine.DataDir,
 		"node_id", a.cfg.Engine.NodeID,
-		"version", version(),
+		"version", version.Name(),
 	)
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -176,24 +175,6 @@ func TestBindingIsAllOrNothing(t *testing.T) {
 	}
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
 		t.Errorf("the unix socket: got %v, want it gone", err)
-	}
-}
-
-func TestVersionNamesReleaseModuleOrCommit(t *testing.T) {
-	commit := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}}
-	dirty := append(commit[:1:1], debug.BuildSetting{Key: "vcs.modified", Value: "true"})
-	for _, c := range []struct {
-		build debug.BuildInfo
-		want  string
-	}{
-		{debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: commit}, "v1.2.3"},
-		{debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: commit}, "devel-0123456789ab"},
-		{debug.BuildInfo{Settings: dirty}, "devel-0123456789ab-dirty"},
-		{debug.BuildInfo{}, "devel-unknown"},
-	} {
-		if got := versionOf(&c.build); got != c.want {
-			t.Errorf("%+v: got %q, want %q", c.build, got, c.want)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semserver/semserver/cluster"
 	"github.com/semserver/semserver/cluster/peer"
+	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/server"
 )
@@ -154,7 +155,7 @@ func TestEverySettingReachesThePackageThatItIsFor(t *testing.T) {
 			Arguments: 33, Command: 10004, Inline: 10003, AnonArgs: 8, AnonBulk: 100, ReadAhead: 101, Subscribing: 102,
 		},
 		MaxOutput: 10001, IdleTimeout: 7 * time.Second, HandshakeTimeout: 8 * time.Second, WriteTimeout: 9 * time.Second,
-		ClusterCommands: true, Version: version(),
+		ClusterCommands: true, Version: version.Name(),
 	}
 	rules := s.DefaultCapacity
 	if len(rules) != 2 || rules[0] != (server.CapacityRule{Pattern: "job:*", Capacity: 4}) ||

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/server"
 )
@@ -90,7 +91,7 @@ func (c config) serverConfig(metrics *server.Metrics, log *slog.Logger) server.C
 	s.HandshakeTimeout = c.Wire.HandshakeTimeout
 	s.WriteTimeout = c.Wire.WriteTimeout
 	s.ClusterCommands = c.Peers.ClusterCommands == "yes"
-	s.Version = version()
+	s.Version = version.Name()
 	s.Logger = log
 	s.Metrics = metrics
 	return s

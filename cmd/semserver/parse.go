@@ -12,6 +12,7 @@ import (
 
 	"github.com/semserver/semserver/admin"
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/server"
 )
 
@@ -88,7 +89,7 @@ func readFlags(args []string, resolvers ...kong.Resolver) (f flags, page string,
 		err = ctx.PrintUsage(false)
 		return f, b.String(), err
 	case f.Version:
-		return f, "semserver " + version() + "\n", nil
+		return f, "semserver " + version.Name() + "\n", nil
 	}
 	return f, "", nil
 }

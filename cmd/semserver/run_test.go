@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/semserver/semserver/internal/version"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -210,7 +212,7 @@ func TestPagesGoToStdout(t *testing.T) {
 	}{
 		{"--help", []string{"Usage: semserver", "--max-clients=N", "(default: 20000)", "SEMSERVER_"}},
 		{"-h", []string{"Usage: semserver"}},
-		{"--version", []string{"semserver " + version() + "\n"}},
+		{"--version", []string{"semserver " + version.Name() + "\n"}},
 	} {
 		var stdout, stderr bytes.Buffer
 

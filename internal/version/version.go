@@ -1,15 +1,15 @@
-package main
+package version
 
 import (
 	"cmp"
 	"runtime/debug"
 )
 
-// release is set by the linker: -ldflags "-X main.release=v1.2.3".
+// release is set by the linker.
 var release string
 
-// version names this build: the release, else what the Go tool knows of the module and the commit.
-func version() string {
+// Name names this build: the release, else what the Go tool knows of the module and the commit.
+func Name() string {
 	if release != "" {
 		return release
 	}
@@ -17,10 +17,10 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	return versionOf(b)
+	return nameOf(b)
 }
 
-func versionOf(b *debug.BuildInfo) string {
+func nameOf(b *debug.BuildInfo) string {
 	if b.Main.Version != "" && b.Main.Version != "(devel)" {
 		return b.Main.Version
 	}
