@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"cmd/semctl/internal/plain":    {},
 	"cmd/semctl/internal/remote":   {"github.com/redis/go-redis"},
 	"cmd/semctl/internal/top":      {"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "charm.land", "github.com/charmbracelet/x/ansi"},
+	"internal/trial":               {},
 	"internal/version":             {},
 	"semaphore/semtest":            {"/semaphore"},
 }

@@ -11,13 +11,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/semserver/semserver/client"
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/proxy"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
-
-// patience is how long a test waits for what must happen. It is far beyond what it needs.
-const patience = 30 * time.Second
 
 // binary is the server, built once for all tests.
 var binary string
@@ -104,28 +102,12 @@ func (b *bench) head(name string) []any {
 // want waits until a figure is as it should be.
 func (b *bench) want(name, figure string, want int64) {
 	b.Helper()
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if got := b.info(name, figure); got != want {
 			return fmt.Errorf("%s of %s: got %d, want %d", figure, name, got, want)
 		}
 		return nil
 	})
-}
-
-// eventually polls until the condition holds.
-func (b *bench) eventually(holds func() error) {
-	b.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.Fatal(err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // client makes a client of these addresses, or of the server. It is closed at the end.
@@ -205,8 +187,8 @@ func (b *bench) wait(c <-chan struct{}, what string) {
 	b.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
-		b.Fatalf("%s did not come within %v", what, patience)
+	case <-time.After(trial.Patience):
+		b.Fatalf("%s did not come within %v", what, trial.Patience)
 	}
 }
 

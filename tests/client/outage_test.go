@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/client"
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/proxy"
 )
@@ -44,7 +45,7 @@ func TestOutageShorterThanTheLeaseIsSurvived(t *testing.T) {
 	network := b.proxy()
 	p := b.acquire(b.client(network.Addr), "loader", client.Capacity(1), client.Lease(6*time.Second))
 	network.Shut()
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if p.Left() > 3*time.Second {
 			return errors.New("the lease is not half over")
 		}
@@ -53,7 +54,7 @@ func TestOutageShorterThanTheLeaseIsSurvived(t *testing.T) {
 
 	network.Restore()
 
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if b.info("loader", "renewals") == 0 {
 			return errors.New("not renewed after the outage")
 		}
@@ -164,7 +165,7 @@ func TestNextServerIsAskedWhenOneIsGone(t *testing.T) {
 	one.Shut()
 
 	b.want("loader", "waiters", 1)
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if b.info("loader", "renewals") < 3 {
 			return errors.New("not renewed through the other server")
 		}
@@ -197,7 +198,7 @@ func TestPlaceInLineIsKeptWhenAServerGivesNoSignOfLife(t *testing.T) {
 
 			cut(one)
 
-			b.eventually(func() error {
+			trial.Await(b, func() error {
 				if b.head("loader")[4] == before[4] {
 					return errors.New("still waits at the silent server")
 				}
@@ -238,7 +239,7 @@ func TestRequestThatArrivesLateIsNoRivalOfItsRepeat(t *testing.T) {
 
 	one.Restore()
 
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if b.head("loader")[4] == repeat[4] {
 			return errors.New("the first attempt has not arrived")
 		}
@@ -286,7 +287,7 @@ func TestServerThatComesBackWithinPatienceIsWaitedFor(t *testing.T) {
 	network := b.proxy()
 	network.Shut()
 	asked := make(chan struct{})
-	next := b.start(t.Context(), b.configured(client.Config{Addrs: []string{network.Addr}, Patience: patience}), "loader",
+	next := b.start(t.Context(), b.configured(client.Config{Addrs: []string{network.Addr}, Patience: trial.Patience}), "loader",
 		client.Capacity(1), client.Announce(func(string) { close(asked) }))
 	b.wait(asked, "the first attempt")
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/client"
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -81,7 +82,7 @@ func TestGrantFromTheLineIsRenewedBeforeItIsHandedOut(t *testing.T) {
 	c := b.client()
 	first := b.acquire(c, "loader", client.Capacity(1))
 	next := b.start(t.Context(), c, "loader", client.Wait(time.Minute), client.Lease(time.Minute))
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if b.info("loader", "oldest_wait_ms") < 10 {
 			return errors.New("nobody has waited for 10 ms")
 		}
@@ -109,7 +110,7 @@ func TestPermitIsKeptForManyLeases(t *testing.T) {
 	b := newBench(t)
 	p := b.acquire(b.client(), "loader", client.Capacity(1), client.Lease(2*time.Second))
 
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if b.info("loader", "renewals") < 8 {
 			return errors.New("fewer than 8 renewals")
 		}
@@ -349,7 +350,7 @@ func TestPermitIsHeldWhileTheWorkWindsDown(t *testing.T) {
 	cancel()
 	b.wait(p.Context().Done(), "the end of the context")
 	before := b.info("loader", "renewals")
-	b.eventually(func() error {
+	trial.Await(b, func() error {
 		if b.info("loader", "renewals") < before+4 {
 			return errors.New("not renewed")
 		}

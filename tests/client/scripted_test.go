@@ -1,11 +1,8 @@
 package client
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -13,103 +10,47 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/client"
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // scripted is a server that answers as a test tells it to, for what real ones seldom say.
 type scripted struct {
-	net.Listener
-	serving sync.WaitGroup
-	delay   time.Duration // of the answer to an ACQUIRE
+	*trial.Server
 
 	mu      sync.Mutex
 	replies map[string][]string // by command, used up one by one; the last one stays
-	asked   []string            // the SEM commands that came
-	conns   []net.Conn
 }
 
 // play serves these replies for the length of the test.
 func play(t *testing.T, replies map[string][]string) *scripted {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scripted{Listener: l, replies: replies}
-	s.serving.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.mu.Lock()
-			s.conns = append(s.conns, c)
-			s.mu.Unlock()
-			s.serving.Go(func() { s.serve(c) })
-		}
-	})
-	t.Cleanup(s.end)
+	s := &scripted{replies: replies}
+	s.Server = trial.Serve(t, s.reply)
 	return s
 }
 
-func (s *scripted) end() {
-	_ = s.Close()
-	s.mu.Lock()
-	for _, c := range s.conns {
-		_ = c.Close()
-	}
-	s.mu.Unlock()
-	s.serving.Wait()
+// inLine is how long playAfterALine lets an ACQUIRE stand. The client takes an answer for one to a request
+// that waited by the real time that it took, so real time has to pass.
+const inLine = 20 * time.Millisecond
+
+// playAfterALine is play where an ACQUIRE is answered as if it had stood in line.
+func playAfterALine(t *testing.T, replies map[string][]string) *scripted {
+	t.Helper()
+	s := &scripted{replies: replies}
+	s.Server = trial.Serve(t, func(words []string) string {
+		if strings.EqualFold(words[0], "SEM.ACQUIRE") {
+			time.Sleep(inLine)
+		}
+		return s.reply(words)
+	})
+	return s
 }
 
-func (s *scripted) serve(c net.Conn) {
-	defer c.Close()
-	for in := bufio.NewReader(c); ; {
-		args, err := readCommand(in)
-		if err != nil {
-			return
-		}
-		answer := s.reply(args)
-		if strings.EqualFold(args[0], "SEM.ACQUIRE") {
-			time.Sleep(s.delay)
-		}
-		if _, err := io.WriteString(c, answer); err != nil {
-			return
-		}
-	}
-}
-
-func readCommand(in *bufio.Reader) ([]string, error) {
-	var n int
-	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-		return nil, err
-	}
-	args := make([]string, n)
-	for i := range args {
-		var size int
-		if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
-			return nil, err
-		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return nil, err
-		}
-		args[i] = string(text[:size])
-	}
-	return args, nil
-}
-
-// reply says what the script has for a command. HOLDER in it stands for the holder that asked.
-func (s *scripted) reply(args []string) string {
-	name := strings.ToUpper(args[0])
-	switch {
-	case name == "HELLO":
-		return "-ERR unknown command 'HELLO'\r\n"
-	case !strings.HasPrefix(name, "SEM."):
-		return "+OK\r\n"
-	}
+// reply says what the script has for a command.
+func (s *scripted) reply(words []string) string {
+	name := strings.ToUpper(words[0])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = append(s.asked, strings.Join(args, " "))
 	left := s.replies[name]
 	if len(left) == 0 {
 		return "-ERR not in the script: " + name + "\r\n"
@@ -122,10 +63,8 @@ func (s *scripted) reply(args []string) string {
 
 // log is what was asked, with the holder and what is left of a wait written as words.
 func (s *scripted) log() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var lines []string
-	for _, line := range s.asked {
+	for _, line := range s.Asked() {
 		words := strings.Fields(line)
 		for i, w := range words {
 			if len(w) == 26 {
@@ -169,12 +108,12 @@ func TestAnswersThatSettleNothingAreFollowedByTheSameRequest(t *testing.T) {
 			t.Parallel()
 			b := &bench{T: t}
 			s := play(t, map[string][]string{"SEM.ACQUIRE": c.acquire, "SEM.RENEW": {minute}, "SEM.RELEASE": {down, one}})
-			p := b.acquire(b.client(s.Addr().String()), "loader")
+			p := b.acquire(b.client(s.Addr()), "loader")
 			if got := s.log(); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			if s.asked[0] != s.asked[1] {
-				t.Errorf("got %q, want the same request", s.asked)
+			if asked := s.Asked(); asked[0] != asked[1] {
+				t.Errorf("got %q, want the same request", asked)
 			}
 			if p.Token() != 7 || p.Err() != nil {
 				t.Errorf("got token %d and %v, want the grant", p.Token(), p.Err())
@@ -190,12 +129,12 @@ func TestServerThatStopsHandsItsWaiterToTheNext(t *testing.T) {
 	first := play(t, map[string][]string{"SEM.ACQUIRE": {stopping}})
 	second := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 1)}, "SEM.RENEW": {minute}, "SEM.RELEASE": {one}})
 
-	p := b.acquire(b.client(first.Addr().String(), second.Addr().String()), "loader", client.Wait(time.Minute))
+	p := b.acquire(b.client(first.Addr(), second.Addr()), "loader", client.Wait(time.Minute))
 
 	if got := second.log(); !slices.Equal(got, []string{"SEM.ACQUIRE loader HOLDER ID WAIT LEFT", "SEM.RENEW loader ID TOKEN 7"}) {
 		t.Errorf("got %q, want the same request and a renewal", got)
 	}
-	if holder := strings.Fields(first.asked[0])[3]; p.Holder() != holder {
+	if holder := strings.Fields(first.Asked()[0])[3]; p.Holder() != holder {
 		t.Errorf("got holder %s, want %s as before", p.Holder(), holder)
 	}
 	b.release(p)
@@ -205,14 +144,14 @@ func TestGrantWhoseLeaseIsOverBeforeItIsReadIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	b := &bench{T: t}
 	s := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 1), granted(8, 0)}, "SEM.RENEW": {zero, minute}, "SEM.RELEASE": {one}})
-	p := b.acquire(b.client(s.Addr().String()), "loader", client.Wait(time.Minute))
+	p := b.acquire(b.client(s.Addr()), "loader", client.Wait(time.Minute))
 	if p.Token() != 8 {
 		t.Errorf("got token %d, want 8: that of the grant that is live", p.Token())
 	}
 	b.release(p)
 
 	s = play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 1)}, "SEM.RENEW": {zero}})
-	_, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader")
+	_, err := b.client(s.Addr()).Acquire(t.Context(), "loader")
 	var lost *client.LostError
 	if !errors.As(err, &lost) || lost.Token != 7 {
 		t.Errorf("without a wait: got %v, want the loss", err)
@@ -232,7 +171,7 @@ func TestWhatMayHaveBeenAppliedIsTakenBack(t *testing.T) {
 			t.Parallel()
 			b := &bench{T: t}
 			s := play(t, map[string][]string{"SEM.ACQUIRE": {uncertain}, "SEM.CANCEL": {zero}, "SEM.RELEASE": {zero}})
-			x := b.configured(client.Config{Addrs: []string{s.Addr().String()}, Patience: -1})
+			x := b.configured(client.Config{Addrs: []string{s.Addr()}, Patience: -1})
 			if _, err := x.Acquire(t.Context(), "loader", c.options...); !errors.Is(err, client.ErrUnavailable) {
 				t.Errorf("got %v, want %v", err, client.ErrUnavailable)
 			}
@@ -246,10 +185,9 @@ func TestWhatMayHaveBeenAppliedIsTakenBack(t *testing.T) {
 func TestGrantThatCannotBeRenewedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := &bench{T: t}
-	s := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 0)}, "SEM.RENEW": {"-ERR out of order\r\n"}, "SEM.CANCEL": {zero}, "SEM.RELEASE": {one}})
-	s.delay = 20 * time.Millisecond // as if it had stood in line
+	s := playAfterALine(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 0)}, "SEM.RENEW": {"-ERR out of order\r\n"}, "SEM.CANCEL": {zero}, "SEM.RELEASE": {one}})
 
-	_, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader", client.Holder("pod"), client.Wait(time.Minute))
+	_, err := b.client(s.Addr()).Acquire(t.Context(), "loader", client.Holder("pod"), client.Wait(time.Minute))
 
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Message != "out of order" {
@@ -268,7 +206,7 @@ func TestNullIsNoPermitAndNonsenseIsAnError(t *testing.T) {
 		none: client.ErrNoPermit, "$-1\r\n": client.ErrNoPermit, "+OK\r\n": nil, "*0\r\n": nil, "$0\r\n\r\n": nil, ":1\r\n": nil,
 	} {
 		s := play(t, map[string][]string{"SEM.ACQUIRE": {reply}})
-		p, err := b.client(s.Addr().String()).Acquire(t.Context(), "loader", client.WhenUnavailable(client.FailOpen))
+		p, err := b.client(s.Addr()).Acquire(t.Context(), "loader", client.WhenUnavailable(client.FailOpen))
 		if p != nil || err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%q: got %v and %v, want no permit and an error", reply, p, err)
 		}

@@ -2,14 +2,15 @@ package semctl
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
@@ -73,7 +74,6 @@ func TestBenchGoesOnWithTheOtherServerWhenOneIsLost(t *testing.T) {
 	p := startProxy(t, s.Addr) // as if it were a second node
 	bench := begin(t, semctlAt(t, p.Addr().String()+","+s.Addr, "bench", "--for", "2s", "--warmup", "0s", "--clients", "4", "--json"))
 	s.awaitBench()
-	time.Sleep(200 * time.Millisecond) // let both be measured
 
 	p.cut()
 
@@ -97,15 +97,26 @@ func TestBenchGoesOnWithTheOtherServerWhenOneIsLost(t *testing.T) {
 	}
 }
 
-// awaitBench waits until a bench has made its semaphores.
+// awaitBench waits until a bench has been granted something.
 func (s *server) awaitBench() {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(fmt.Sprint(s.do("SEM.SCAN", 0)), "semctl-bench"); {
-		if time.Now().After(deadline) {
-			s.t.Fatal("the bench has not begun")
+	trial.Await(s.t, func() error {
+		if key := s.benched(); key == "" || s.figure(key, "grants_immediate") == 0 {
+			return errors.New("the bench has not begun")
 		}
-		time.Sleep(5 * time.Millisecond)
+		return nil
+	})
+}
+
+// benched is a semaphore that a bench has made; empty: there is none.
+func (s *server) benched() string {
+	s.t.Helper()
+	for _, key := range s.do("SEM.SCAN", 0).([]any)[1].([]any) {
+		if strings.HasPrefix(key.(string), "semctl-bench") {
+			return key.(string)
+		}
 	}
+	return ""
 }
 
 // startRedis runs a redis-server for the length of the test.
@@ -124,16 +135,14 @@ func startRedis(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	for deadline := time.Now().Add(patience); ; {
-		if conn, err := resp.Dial(addr); err == nil {
-			_ = conn.Close()
-			return addr
+	trial.Await(t, func() error {
+		conn, err := resp.Dial(addr)
+		if err != nil {
+			return fmt.Errorf("redis-server does not answer: %w", err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server does not answer")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return conn.Close()
+	})
+	return addr
 }
 
 func TestBenchPutsTheSameLoadOnRedis(t *testing.T) {
@@ -165,7 +174,6 @@ func TestBenchIsStoppedByASignalAndReports(t *testing.T) {
 	s := start(t)
 	bench := begin(t, s.command("bench", "--for", "1h", "--clients", "4", "--warmup", "0s", "--json"))
 	s.awaitBench()
-	time.Sleep(200 * time.Millisecond) // let it measure something
 
 	_ = bench.Process.Signal(os.Interrupt)
 

@@ -10,14 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
-
-// patience is how long a test waits for what must happen. It is far beyond what anything here needs.
-const patience = 30 * time.Second
 
 // The programs under test, built once for all tests. They lie in folder, which is first in the PATH of
 // every semctl and shell that a test starts.
@@ -106,16 +103,12 @@ func (s *server) figure(key, field string) int64 {
 // await waits until a field of SEM.INFO has a value.
 func (s *server) await(key, field string, want int64) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		got := s.figure(key, field)
-		if got == want {
-			return
+	trial.Await(s.t, func() error {
+		if got := s.figure(key, field); got != want {
+			return fmt.Errorf("%s of %s: got %d, want %d", field, key, got, want)
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s of %s: got %d, want %d", field, key, got, want)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 // command is a semctl that uses this server, and is killed when the test ends at the latest.

@@ -1,7 +1,6 @@
 package semctl
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,11 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	network "github.com/semserver/semserver/tests/internal/proxy"
 )
 
@@ -23,26 +22,8 @@ type guarded struct {
 	*exec.Cmd
 	t      *testing.T
 	folder string
-	stdout output
-	stderr output
-}
-
-// output is what a process has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	stdout trial.Journal
+	stderr trial.Journal
 }
 
 // guard prepares a semctl run of a script at this address. Flags come before the command.
@@ -93,7 +74,7 @@ func (g *guarded) signal(s syscall.Signal) {
 func (g *guarded) read(name string) string {
 	g.t.Helper()
 	var text []byte
-	eventually(g.t, func() error {
+	trial.Await(g.t, func() error {
 		var err error
 		if text, err = os.ReadFile(filepath.Join(g.folder, name)); err != nil {
 			return err
@@ -131,28 +112,12 @@ func alive(pid int) bool {
 // gone waits until a process has ended.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if alive(pid) {
 			return fmt.Errorf("process %d still runs", pid)
 		}
 		return nil
 	})
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, holds func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // free checks that nothing is held of a semaphore and nobody waits, and that no lease had to end for that.

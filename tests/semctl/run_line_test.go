@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // says waits until semctl has said something that matches.
 func (g *guarded) says(pattern string) {
 	g.t.Helper()
 	want := regexp.MustCompile(pattern)
-	eventually(g.t, func() error {
+	trial.Await(g.t, func() error {
 		if got := g.stderr.String(); !want.MatchString(got) {
 			return fmt.Errorf("stderr: got %q, want a match of %s", got, want)
 		}
@@ -102,7 +104,7 @@ func TestCommandHasTheTerminal(t *testing.T) {
 	term := s.shellInTerminal(80, 12, `semctl run --sem loader --capacity 1 -- sh -c 'trap "echo got INT; exit 4" INT
 printf "name? "; read name; echo "hello $name"; while :; do sleep 0.02; done'; echo "ended with $?"; exec cat`)
 	term.await("name?")
-	term.press("world", "Enter")
+	term.enters("world")
 	term.await("hello world")
 
 	term.press("C-c")
@@ -111,49 +113,63 @@ printf "name? "; read name; echo "hello $name"; while :; do sleep 0.02; done'; e
 	s.free("loader")
 }
 
-// TestCommandIsStoppedAndContinuedFromItsTerminal does so in a shell with job control.
+// bash is a shell with job control in a terminal.
+func (s *server) bash() *terminal {
+	s.t.Helper()
+	term := s.shellInTerminal(80, 24, "PS1='ready$ ' exec bash --norc -i")
+	term.await("ready$")
+	return term
+}
+
+// enters types a line.
+func (term *terminal) enters(line string) {
+	term.t.Helper()
+	term.press(line, "Enter")
+}
+
+// backInShell checks that the shell has its terminal back, and that everything has been given back.
+func (s *server) backInShell(term *terminal) {
+	s.t.Helper()
+	s.await("loader", "in_use", 0)
+	term.enters("echo still-$((6*7))")
+	term.await("still-42")
+	s.free("loader")
+}
+
 func TestCommandIsStoppedAndContinuedFromItsTerminal(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.ok("create", "loader", "1")
-	term := s.shellInTerminal(80, 24, "PS1='ready$ ' exec bash --norc -i")
-	term.await("ready$")
-	term.press("semctl run --sem loader --capacity 1 --lease 1h -- sh -c 'read a; echo one $a; read b; echo two $b'", "Enter")
+	term := s.bash()
+	term.enters("semctl run --sem loader --capacity 1 --lease 1h -- sh -c 'read a; echo one $a; read b; echo two $b'")
 	s.await("loader", "in_use", 1)
-	term.press("x", "Enter")
+	term.enters("x")
 	term.await("one x")
 
 	term.press("C-z")
 	term.await("Stopped")
-	term.press("echo here-$((6*7))", "Enter")
+	term.enters("echo here-$((6*7))")
 	term.await("here-42")
-	term.press("fg", "Enter")
+	term.enters("fg")
 	term.await("fg")
-	term.press("y", "Enter")
+	term.enters("y")
 
 	term.await("two y")
-	s.await("loader", "in_use", 0)
-	term.press("echo still-$((6*7))", "Enter")
-	term.await("still-42")
-	s.free("loader")
+	s.backInShell(term)
 }
 
 func TestCommandInTheBackgroundGetsTheTerminalWithTheShellsLeave(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.ok("create", "loader", "1")
-	term := s.shellInTerminal(80, 24, "PS1='ready$ ' exec bash --norc -i")
-	term.await("ready$")
-	term.press("set -b; semctl run --sem loader --lease 1h -- sh -c 'read a; echo got $a' &", "Enter")
+	term := s.bash()
+	term.enters("set -b; semctl run --sem loader --lease 1h -- sh -c 'read a; echo got $a' &")
 	term.await("Stopped")
 
-	term.press("fg", "Enter")
+	term.enters("fg")
 	term.await("fg")
-	term.press("x", "Enter")
+	term.enters("x")
 
 	term.await("got x")
-	s.await("loader", "in_use", 0)
-	term.press("echo still-$((6*7))", "Enter")
-	term.await("still-42")
-	s.free("loader")
+	s.backInShell(term)
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // stubborn is a script that does not heed TERM, notes that it came, and writes down the time again and
@@ -83,7 +85,7 @@ func TestOutageShorterThanTheLeaseIsNotNoticedByTheCommand(t *testing.T) {
 	g.pid("pid")
 	token := s.holder("loader")[1]
 	wire.Shut()
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if left := s.holder("loader")[4].(int64); left > 5000 {
 			return fmt.Errorf("%d ms are left", left)
 		}
@@ -92,7 +94,7 @@ func TestOutageShorterThanTheLeaseIsNotNoticedByTheCommand(t *testing.T) {
 
 	wire.Restore()
 
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if s.figure("loader", "renewals") == 0 {
 			return errors.New("it was not renewed")
 		}
@@ -120,7 +122,7 @@ func TestRestartOfTheServerIsNotNoticedByTheCommand(t *testing.T) {
 	s.restart()
 	t.Cleanup(func() { s.Kill() })
 
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if s.figure("loader", "renewals") == 0 {
 			return errors.New("it was not renewed")
 		}
@@ -150,7 +152,7 @@ echo $$ >"$FOLDER/pid"; while [ ! -e "$FOLDER/go" ]; do sleep 0.02; done; exit 6
 
 			s.do("SEM.RELEASE", "loader", s.holder("loader")[0])
 
-			eventually(t, func() error {
+			trial.Await(t, func() error {
 				if !strings.Contains(g.stderr.String(), "lost") {
 					return errors.New("nothing was said of the loss")
 				}
@@ -215,7 +217,7 @@ func TestBusyCommandDoesNotDelayTheRenewal(t *testing.T) {
 		"--sem", "loader", "--capacity", "1", "--lease", "2s").start()
 	g.pid("pid")
 
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if got := s.figure("loader", "renewals"); got < 6 {
 			return fmt.Errorf("renewals: got %d, want 6", got)
 		}

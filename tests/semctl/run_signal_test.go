@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // family is a script whose shell, and the shell that this one has started, each write down the signal that
@@ -173,14 +175,14 @@ func TestSemctlWhoseOutputNobodyReadsGoesOn(t *testing.T) {
 	// The reader of its standard error ends at once.
 	c := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(`{ %s run --sem loader -- sh -c 'echo ran'; echo "status $?"; } 2>&1 1>&3 | true`, semctl))
 	c.Env = environment("SEMCTL_ADDR=" + s.Addr)
-	var out output
+	var out trial.Journal
 	c.Args[2] = "exec 3>&1; " + c.Args[2]
 	c.Stdout = &out
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	s.await("loader", "waiters", 1)
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if s.figure("loader", "oldest_wait_ms") < 600 {
 			return fmt.Errorf("it has not been told of the line yet")
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 )
 
@@ -190,7 +191,7 @@ func TestRunTellsEventsAsJSON(t *testing.T) {
 	s := start(t)
 	s.do("SEM.ACQUIRE", "loader", "CAPACITY", 1, "HOLDER", "other", "LEASE", 3600000)
 	g := guard(t, s.Addr, "echo ran; exit 4", "--json", "--sem", "loader").start()
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if !strings.Contains(g.stderr.String(), "waiting") {
 			return fmt.Errorf("got %q, want it to wait", g.stderr.String())
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 )
 
@@ -57,7 +58,7 @@ func TestNoServerEndsWithStatus69InTime(t *testing.T) {
 		if o.status != 69 || !strings.Contains(o.stderr, "no server answers") || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%q: got %+v, want status 69 and one line", args, o)
 		}
-		if passed := time.Since(began); passed > patience {
+		if passed := time.Since(began); passed > trial.Patience {
 			t.Errorf("%q: it took %v", args, passed)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // terminal is a tmux session of its own, with one program in it.
@@ -63,22 +64,17 @@ func (term *terminal) press(keys ...string) {
 // await waits until the screen shows all of these, and returns it.
 func (term *terminal) await(texts ...string) string {
 	term.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		screen := term.tmux("capture-pane", "-p")
-		missing := ""
+	var screen string
+	trial.Await(term.t, func() error {
+		screen = term.tmux("capture-pane", "-p")
 		for _, text := range texts {
 			if !strings.Contains(screen, text) {
-				missing = text
+				return fmt.Errorf("got this screen, want %q on it:\n%s", text, screen)
 			}
 		}
-		if missing == "" {
-			return screen
-		}
-		if time.Now().After(deadline) {
-			term.t.Fatalf("got this screen, want %q on it:\n%s", missing, screen)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
+	return screen
 }
 
 // lineOf is the first line of a screen that contains a text.

@@ -6,19 +6,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func TestHoldersAreReadPageByPage(t *testing.T) {
 	row := func(holder string, remaining int) string {
 		return fmt.Sprintf("*7\r\n$%d\r\n%s\r\n:5\r\n:0\r\n:1\r\n:%d\r\n:20\r\n$1\r\nc\r\n", len(holder), holder, remaining)
 	}
-	a := startFake(t, func(words []string) string {
+	a := trial.Serve(t, func(words []string) string {
 		if strings.Contains(strings.Join(words, " "), "CURSOR 0 ") {
 			return "*2\r\n$2\r\n17\r\n*1\r\n" + row("first", 1500)
 		}
 		return "*2\r\n$1\r\n0\r\n*1\r\n" + row("second", -1)
 	})
-	s := open(t, patience, a.addr())
+	s := open(t, trial.Patience, a.Addr())
 	var got []Holder
 	for h, err := range s.Holders(t.Context(), "k") {
 		if err != nil {
@@ -36,7 +38,7 @@ func TestHoldersAreReadPageByPage(t *testing.T) {
 }
 
 func TestSemaphoreThatIsDeletedMeanwhileIsLeftOut(t *testing.T) {
-	a := startFake(t, func(words []string) string {
+	a := trial.Serve(t, func(words []string) string {
 		switch {
 		case words[0] == "SEM.SCAN":
 			return "*2\r\n$1\r\n0\r\n*2\r\n$4\r\ngone\r\n$4\r\nkept\r\n"
@@ -45,7 +47,7 @@ func TestSemaphoreThatIsDeletedMeanwhileIsLeftOut(t *testing.T) {
 		}
 		return "*4\r\n$4\r\nname\r\n$4\r\nkept\r\n$8\r\ncapacity\r\n:3\r\n"
 	})
-	s := open(t, patience, a.addr())
+	s := open(t, trial.Patience, a.Addr())
 	n := 0
 	for f, err := range s.Semaphores(t.Context(), "*") {
 		if n++; err != nil || f.Text("name") != "kept" || f.Number("capacity") != 3 || f.Number("nosuch") != 0 {
@@ -62,8 +64,8 @@ func TestRepliesThatAreNotUnderstoodAreErrors(t *testing.T) {
 		"+OK\r\n", ":1\r\n", "*0\r\n", "*2\r\n:0\r\n*0\r\n", "*2\r\n$1\r\n0\r\n$1\r\nx\r\n", "*2\r\n$1\r\n0\r\n*1\r\n:1\r\n",
 		"*2\r\n$1\r\n0\r\n*1\r\n*5\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "$-1\r\n",
 	} {
-		a := startFake(t, always(reply))
-		s := open(t, patience, a.addr())
+		a := trial.Serve(t, always(reply))
+		s := open(t, trial.Patience, a.Addr())
 		failed := false
 		for _, err := range s.Waiters(t.Context(), "k") {
 			failed = failed || err != nil
@@ -86,8 +88,8 @@ func TestRepliesThatAreNotUnderstoodAreErrors(t *testing.T) {
 }
 
 func TestListingEndsAtTheFirstError(t *testing.T) {
-	a := startFake(t, inTurn("*2\r\n$1\r\n9\r\n*1\r\n$1\r\na\r\n", "-NOAUTH log in\r\n"))
-	s := open(t, patience, a.addr())
+	a := trial.Serve(t, trial.InTurn("*2\r\n$1\r\n9\r\n*1\r\n$1\r\na\r\n", "-NOAUTH log in\r\n"))
+	s := open(t, trial.Patience, a.Addr())
 	var names []string
 	var failure error
 	for name, err := range s.Names(t.Context(), "*") {

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func TestNextServerIsAskedWhenOneDidCertainlyNothing(t *testing.T) {
 	for _, first := range []string{"-CLUSTERDOWN no leader\r\n", "-SHUTDOWN stopping\r\n", "-ERR max number of clients reached\r\n"} {
-		a, b := startFake(t, always(first)), startFake(t, always(say1))
-		s := open(t, patience, refusing(t), a.addr(), b.addr())
+		a, b := trial.Serve(t, always(first)), trial.Serve(t, always(say1))
+		s := open(t, trial.Patience, refusing(t), a.Addr(), b.Addr())
 
 		got, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.DELETE", "k"} }, Once: true})
 
@@ -23,8 +26,8 @@ func TestNextServerIsAskedWhenOneDidCertainlyNothing(t *testing.T) {
 }
 
 func TestServerThatAnsweredIsAskedAgain(t *testing.T) {
-	b := startFake(t, always(say1))
-	s := open(t, patience, refusing(t), b.addr())
+	b := trial.Serve(t, always(say1))
+	s := open(t, trial.Patience, refusing(t), b.Addr())
 	for range 3 {
 		if _, err := s.Do(t.Context(), Words("SEM.HELP")); err != nil {
 			t.Fatal(err)
@@ -36,8 +39,8 @@ func TestServerThatAnsweredIsAskedAgain(t *testing.T) {
 }
 
 func TestRefusalIsTheAnswer(t *testing.T) {
-	a, b := startFake(t, always("-NOSEM no such semaphore\r\n")), startFake(t, always(say1))
-	s := open(t, patience, a.addr(), b.addr())
+	a, b := trial.Serve(t, always("-NOSEM no such semaphore\r\n")), trial.Serve(t, always(say1))
+	s := open(t, trial.Patience, a.Addr(), b.Addr())
 
 	_, err := s.Do(t.Context(), Words("SEM.INFO", "k"))
 
@@ -45,15 +48,15 @@ func TestRefusalIsTheAnswer(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != "NOSEM" || refused.Text != "NOSEM no such semaphore" {
 		t.Errorf("got %v, want NOSEM", err)
 	}
-	if b.heard() != "" {
-		t.Errorf("the second server heard %q, want nothing", b.heard())
+	if got := b.Asked(); len(got) != 0 {
+		t.Errorf("the second server heard %q, want nothing", got)
 	}
 }
 
 func TestLostAnswerLeavesADoubt(t *testing.T) {
-	for _, lost := range []string{hangUp, "-UNCERTAIN holder w may hold\r\n"} {
-		a := startFake(t, inTurn(lost, say0))
-		s := open(t, patience, a.addr())
+	for _, lost := range []string{trial.HangUp, "-UNCERTAIN holder w may hold\r\n"} {
+		a := trial.Serve(t, trial.InTurn(lost, say0))
+		s := open(t, trial.Patience, a.Addr())
 
 		got, err := s.Do(t.Context(), Words("SEM.RELEASE", "k", "w"))
 
@@ -64,27 +67,27 @@ func TestLostAnswerLeavesADoubt(t *testing.T) {
 }
 
 func TestWhatMustNotBeSentTwiceIsNot(t *testing.T) {
-	a := startFake(t, inTurn(hangUp, say1))
-	s := open(t, patience, a.addr())
+	a := trial.Serve(t, trial.InTurn(trial.HangUp, say1))
+	s := open(t, trial.Patience, a.Addr())
 
 	_, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.DELETE", "k", "FORCE"} }, Once: true})
 
 	if !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
-	if got := a.heard(); got != "SEM.DELETE k FORCE" {
+	if got := a.Asked(); !slices.Equal(got, []string{"SEM.DELETE k FORCE"}) {
 		t.Errorf("the server heard %q, want it once", got)
 	}
 }
 
 func TestEveryAttemptAsksForItsOwnWords(t *testing.T) {
-	a := startFake(t, inTurn("-SHUTDOWN stopping\r\n", say1))
-	s := open(t, patience, a.addr())
+	a := trial.Serve(t, trial.InTurn("-SHUTDOWN stopping\r\n", say1))
+	s := open(t, trial.Patience, a.Addr())
 	n := 0
 
 	_, err := s.Do(t.Context(), Command{Args: func() []any { n++; return []any{"WAIT", n} }, Blocks: time.Minute})
 
-	if got := a.heard(); got != "WAIT 1\nWAIT 2" || err != nil {
+	if got := a.Asked(); !slices.Equal(got, []string{"WAIT 1", "WAIT 2"}) || err != nil {
 		t.Errorf("the server heard %q, %v, want the second attempt to differ", got, err)
 	}
 }
@@ -93,14 +96,14 @@ func TestPatienceEnds(t *testing.T) {
 	for _, c := range []struct {
 		answer string
 		want   error
-	}{{"-CLUSTERDOWN no leader\r\n", ErrUnavailable}, {"", ErrUnknown}, {hangUp, ErrUnknown}} {
-		a := startFake(t, always(c.answer))
-		s := open(t, 300*time.Millisecond, a.addr())
+	}{{"-CLUSTERDOWN no leader\r\n", ErrUnavailable}, {"", ErrUnknown}, {trial.HangUp, ErrUnknown}} {
+		a := trial.Serve(t, always(c.answer))
+		s := open(t, 300*time.Millisecond, a.Addr())
 		began := time.Now()
 
 		_, err := s.Do(t.Context(), Words("SEM.RELEASE", "k", "w"))
 
-		if passed := time.Since(began); !errors.Is(err, c.want) || passed < 200*time.Millisecond || passed > patience {
+		if passed := time.Since(began); !errors.Is(err, c.want) || passed < 200*time.Millisecond || passed > trial.Patience {
 			t.Errorf("%q: got %v after %v, want %v after 300ms", c.answer, err, passed, c.want)
 		}
 	}
@@ -112,7 +115,7 @@ func TestWaitDoesNotMakePatientWithServersThatAreNotThere(t *testing.T) {
 
 	_, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.ACQUIRE"} }, Blocks: time.Hour})
 
-	if passed := time.Since(began); !errors.Is(err, ErrUnavailable) || passed > patience {
+	if passed := time.Since(began); !errors.Is(err, ErrUnavailable) || passed > trial.Patience {
 		t.Errorf("got %v after %v, want ErrUnavailable after 200ms", err, passed)
 	}
 }
@@ -123,8 +126,8 @@ func TestRequestDoesNotWaitWhereThereIsNoSignOfLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stopped.Close()
-	b := startFake(t, always(say1))
-	s := open(t, 2*time.Second, stopped.Addr().String(), b.addr())
+	b := trial.Serve(t, always(say1))
+	s := open(t, 2*time.Second, stopped.Addr().String(), b.Addr())
 
 	got, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.ACQUIRE"} }, Blocks: time.Hour})
 
@@ -134,8 +137,8 @@ func TestRequestDoesNotWaitWhereThereIsNoSignOfLife(t *testing.T) {
 }
 
 func TestWaitSurvivesServersThatComeAndGo(t *testing.T) {
-	a := startFake(t, inTurn(hangUp, "-SHUTDOWN stopping\r\n", hangUp, "-SHUTDOWN stopping\r\n", hangUp, hangUp, hangUp, hangUp, say1))
-	s := open(t, 300*time.Millisecond, a.addr()) // with a pause after each, they are longer away than that
+	a := trial.Serve(t, trial.InTurn(trial.HangUp, "-SHUTDOWN stopping\r\n", trial.HangUp, "-SHUTDOWN stopping\r\n", trial.HangUp, trial.HangUp, trial.HangUp, trial.HangUp, say1))
+	s := open(t, 300*time.Millisecond, a.Addr()) // with a pause after each, they are longer away than that
 
 	got, err := s.Do(t.Context(), Command{Args: func() []any { return []any{"SEM.ACQUIRE"} }, Blocks: time.Hour})
 
@@ -145,33 +148,33 @@ func TestWaitSurvivesServersThatComeAndGo(t *testing.T) {
 }
 
 func TestQuestionWithoutAnAnswerLeavesNoDoubt(t *testing.T) {
-	a := startFake(t, inTurn(hangUp, say1))
-	s := open(t, patience, a.addr())
+	a := trial.Serve(t, trial.InTurn(trial.HangUp, say1))
+	s := open(t, trial.Patience, a.Addr())
 	if got, err := s.Do(t.Context(), Question("SEM.CHECK", "k", "w", 7)); got.Doubtful || err != nil {
 		t.Errorf("got %v, %v, want no doubt", got, err)
 	}
-	silent := startFake(t, always(""))
-	impatient := open(t, 100*time.Millisecond, silent.addr())
+	silent := trial.Serve(t, always(""))
+	impatient := open(t, 100*time.Millisecond, silent.Addr())
 	if _, err := impatient.Do(t.Context(), Question("SEM.INFO", "k")); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("without any answer: got %v, want ErrUnavailable", err)
 	}
 }
 
 func TestContextEndsARequestThatIsNotAnswered(t *testing.T) {
-	a := startFake(t, always(""))
-	s := open(t, time.Hour, a.addr())
+	a := trial.Serve(t, always(""))
+	s := open(t, time.Hour, a.Addr())
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
 		_, err := s.Do(ctx, Command{Args: func() []any { return []any{"SEM.ACQUIRE", "k"} }, Blocks: time.Hour})
 		failed <- err
 	}()
-	for deadline := time.Now().Add(patience); a.heard() == ""; {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing was asked")
+	trial.Await(t, func() error {
+		if len(a.Asked()) == 0 {
+			return errors.New("nothing was asked")
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return nil
+	})
 
 	cancel()
 
@@ -181,8 +184,8 @@ func TestContextEndsARequestThatIsNotAnswered(t *testing.T) {
 }
 
 func TestClosedServersAreNotAsked(t *testing.T) {
-	a := startFake(t, always(say1))
-	s := open(t, patience, a.addr())
+	a := trial.Serve(t, always(say1))
+	s := open(t, trial.Patience, a.Addr())
 	s.Close()
 
 	if _, err := s.Do(t.Context(), Words("SEM.HELP")); !errors.Is(err, errClosed) {
@@ -194,8 +197,8 @@ func TestClosedServersAreNotAsked(t *testing.T) {
 }
 
 func TestReadKeepsRefusalsApart(t *testing.T) {
-	a := startFake(t, inTurn("-CLUSTERDOWN no leader\r\n", say0, say1, "-NOSEM no such semaphore\r\n", say1))
-	s := open(t, patience, a.addr())
+	a := trial.Serve(t, trial.InTurn("-CLUSTERDOWN no leader\r\n", say0, say1, "-NOSEM no such semaphore\r\n", say1))
+	s := open(t, trial.Patience, a.Addr())
 
 	got, err := s.Read(t.Context(), []any{"A"}, []any{"B"}, []any{"C"})
 
@@ -206,8 +209,8 @@ func TestReadKeepsRefusalsApart(t *testing.T) {
 }
 
 func TestReachTellsWhoAnswers(t *testing.T) {
-	a := startFake(t, always("+PONG\r\n"))
-	s := open(t, patience, a.addr(), refusing(t))
+	a := trial.Serve(t, always("+PONG\r\n"))
+	s := open(t, trial.Patience, a.Addr(), refusing(t))
 
 	got := s.Reach(t.Context())
 

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func TestServersAreReachedByTLS(t *testing.T) {
@@ -17,12 +19,12 @@ func TestServersAreReachedByTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := serveFake(t, l, always(say1))
+	f := trial.ServeOn(t, l, always(say1))
 	pool := x509.NewCertPool()
 	pool.AddCert(web.Certificate())
-	trusting := Open(Config{Addrs: []string{f.addr()}, TLS: &tls.Config{RootCAs: pool}, Patience: patience})
+	trusting := Open(Config{Addrs: []string{f.Addr()}, TLS: &tls.Config{RootCAs: pool}, Patience: trial.Patience})
 	defer trusting.Close()
-	distrusting := Open(Config{Addrs: []string{f.addr()}, TLS: &tls.Config{}, Patience: 200 * time.Millisecond})
+	distrusting := Open(Config{Addrs: []string{f.Addr()}, TLS: &tls.Config{}, Patience: 200 * time.Millisecond})
 	defer distrusting.Close()
 
 	if got, err := trusting.Do(t.Context(), Words("SEM.HELP")); got.Value != any(int64(1)) || err != nil {
