@@ -35,6 +35,7 @@ type app struct {
 // before the engine has elected its leader: requests are held meanwhile. The caller calls run, which
 // also closes it.
 func open(cfg config, log *slog.Logger) (*app, error) {
+	cfg.fit(descriptors(), log)
 	a := &app{cfg: cfg, log: log, broken: make(chan error, 1)}
 	var err error
 	if a.listeners, err = listen(cfg.Addresses); err != nil {
@@ -114,22 +115,14 @@ func (a *app) announce() {
 	)
 }
 
-// spareDescriptors are the files that a node opens besides its connections: stores, listeners.
-const spareDescriptors = 100
-
 // warn names what will surprise: settings without effect, clients that are refused although the node
 // listens for them, and clients that are not refused although anybody can reach it.
 func (a *app) warn() {
 	if len(a.cfg.unknown) > 0 {
 		a.log.Warn("no flag is set by these environment variables", "names", a.cfg.unknown)
 	}
-	need := uint64(a.cfg.Wire.MaxClients) + uint64(a.cfg.Wire.MaxHTTPClients) + spareDescriptors
 	if a.cfg.Peers.clustered() {
-		need += uint64(a.cfg.Peers.MaxPeers)
 		a.warnOfPeers()
-	}
-	if limit := descriptors(); limit > 0 && limit < need {
-		a.log.Warn("the process may open fewer files than --max-clients needs: raise its limit", "limit", limit, "needed", need)
 	}
 	if a.listeners.tcp == nil || a.cfg.password != "" || loopback(a.listeners.tcp.Addr()) {
 		return
