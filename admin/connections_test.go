@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // slowEngine answers when it is told to.
@@ -122,9 +124,7 @@ func TestConnectionBeyondTheCapIsClosedWhileAllOthersAreAnswered(t *testing.T) {
 func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
 	s := newCapped(&engine{}, 2)
 	c := dial(t, serve(t, s))
-	for s.clients.length() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	trial.Until(t, "the client is seen", func() bool { return s.clients.length() > 0 })
 	began := time.Now()
 
 	err := s.Shutdown(context.Background())

@@ -1,19 +1,20 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -26,7 +27,7 @@ type fleet struct {
 	t     *testing.T
 	cfg   map[string]Config
 	nodes map[string]*Node
-	said  map[string]*journal
+	said  map[string]*trial.Journal
 	fatal map[string]chan error
 }
 
@@ -35,7 +36,7 @@ func newFleet(t *testing.T, size, expect int) *fleet {
 	t.Helper()
 	f := &fleet{
 		t: t, cfg: map[string]Config{}, nodes: map[string]*Node{},
-		said: map[string]*journal{}, fatal: map[string]chan error{},
+		said: map[string]*trial.Journal{}, fatal: map[string]chan error{},
 	}
 	t.TempDir() // the first of a test removes them all, and must be registered before stopAll
 	t.Cleanup(f.stopAll)
@@ -89,7 +90,7 @@ func (f *fleet) edit(name string, by func(*Config)) {
 func (f *fleet) open(name string) error {
 	cfg := f.cfg[name]
 	if f.said[name] == nil {
-		f.said[name] = &journal{}
+		f.said[name] = &trial.Journal{}
 	}
 	fatal := make(chan error, 1)
 	f.fatal[name] = fatal
@@ -140,14 +141,12 @@ func (f *fleet) wipe(name string) { f.edit(name, func(c *Config) { c.DataDir = f
 // eventually waits for a condition, which says what is still missing.
 func (f *fleet) eventually(missing func() string) {
 	f.t.Helper()
-	what := ""
-	for deadline := time.Now().Add(fleetPatience); time.Now().Before(deadline); {
-		if what = missing(); what == "" {
-			return
+	trial.Await(f.t, func() error {
+		if what := missing(); what != "" {
+			return errors.New(what)
 		}
-		time.Sleep(5 * time.Millisecond) // between two looks at something that happens by itself
-	}
-	f.t.Fatalf("still after %v: %s", fleetPatience, what)
+		return nil
+	})
 }
 
 // shape is the membership as a running node sees it: letters of voters, and in brackets of others.
@@ -273,23 +272,4 @@ func (f *fleet) clusters() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// journal is what a node has logged.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }

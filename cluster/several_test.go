@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/semaphore/semtest"
 )
@@ -38,26 +39,15 @@ func several(t *testing.T, count int) []*Node {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
-		eventually(t, "ready", func() bool { return n.Ready() == nil })
+		trial.Until(t, "ready", func() bool { return n.Ready() == nil })
 	}
 	return nodes
-}
-
-// eventually waits for a condition, for as long as a slow machine may need.
-func eventually(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !met(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not %s in time", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // roles returns the leader and the others.
 func roles(t *testing.T, nodes []*Node) (leader *Node, followers []*Node) {
 	t.Helper()
-	eventually(t, "led by one of them", func() bool {
+	trial.Until(t, "led by one of them", func() bool {
 		leader, followers = nil, nil
 		for _, n := range nodes {
 			if n.proposer.leading() != nil {
@@ -163,7 +153,7 @@ func TestWaitersOfANodeThatIsGoneKeepTheirPlacesForTheGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	followers[0].network.Close()
-	eventually(t, "an orphan", func() bool { return inform(t, leader).Orphans == 1 })
+	trial.Until(t, "an orphan", func() bool { return inform(t, leader).Orphans == 1 })
 	first := line(t, leader, "first")
 	do(t, leader, semaphore.Release{Key: "k", Holder: "a"})
 	if g := granted(t, first); g.Replayed {
@@ -183,7 +173,7 @@ func TestWaitersOfANodeThatWasGivenUpNoticeNothing(t *testing.T) {
 	named := line(t, followers[0], "named")
 	unnamed := do(t, followers[0], made).(*semaphore.Waiting)
 	giveUp(t, leader, followers[0])
-	eventually(t, "back in line", func() bool {
+	trial.Until(t, "back in line", func() bool {
 		info := inform(t, leader)
 		return info.Waiters == 2 && info.Orphans == 0
 	})
@@ -244,7 +234,7 @@ func TestNodeIsNotReadyWithoutAQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	leader.network.Close()
-	eventually(t, "unready", func() bool { return followers[0].Ready() != nil })
+	trial.Until(t, "unready", func() bool { return followers[0].Ready() != nil })
 	reply := followers[0].Do([]semaphore.Request{semaphore.Release{Key: "k", Holder: "a"}})[0]
 	if !errors.Is(reply.Err, semaphore.ErrDown) {
 		t.Errorf("got %+v, want CLUSTERDOWN for what nobody took", reply)

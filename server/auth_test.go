@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func secret(c *Config) { c.Password = "sesame" }
@@ -136,7 +138,7 @@ func TestClientList(t *testing.T) {
 	}
 	a.send("CLIENT KILL ADDR " + b.LocalAddr().String() + " SKIPME yes").want(":1\r\n")
 	b.ended()
-	eventually(t, "b is gone", func() bool { return len(r.clients()) == 1 })
+	trial.Until(t, "b is gone", func() bool { return len(r.clients()) == 1 })
 	a.send("CLIENT KILL TYPE normal").want(":0\r\n")
 	a.send("CLIENT KILL " + a.LocalAddr().String()).want("+OK\r\n")
 	a.ended()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -144,7 +145,7 @@ func TestWaitingConnectionsNeedLittleMemory(t *testing.T) {
 		defer clients[i].Close()
 		io.WriteString(clients[i], request(fmt.Sprintf("SEM.ACQUIRE k HOLDER h%d WAIT 60000", i)))
 	}
-	eventually(t, "all wait", func() bool { return value(s.metrics.waiting) == conns })
+	trial.Until(t, "all wait", func() bool { return value(s.metrics.waiting) == conns })
 	each := (inUse() - before) / conns
 	t.Logf("%d bytes per waiting connection, its client in this process included", each)
 	if each > most {

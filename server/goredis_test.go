@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // threeNodes are servers in front of one fake, which know each other, the first one as the leader.
@@ -79,7 +81,7 @@ func TestClusterClientFollowsTheLeader(t *testing.T) {
 	c.ReloadState(ctx)
 
 	create := nodes[1].table.byName["sem.create"].index
-	eventually(t, "the new leader is asked", func() bool {
+	trial.Until(t, "the new leader is asked", func() bool {
 		if err := c.Do(ctx, "SEM.CREATE", "k", 1).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func grantOf(holder string, token int) string {
@@ -108,7 +110,7 @@ func TestImmediateGrantIsGivenBackWhenTheClientIsGone(t *testing.T) {
 	<-entered
 	b.Close()
 	close(block)
-	eventually(t, "b's grant is given back", func() bool {
+	trial.Until(t, "b's grant is given back", func() bool {
 		r.fake.mu.Lock()
 		defer r.fake.mu.Unlock()
 		return slices.Equal(r.fake.givenBack, []string{"b"})
@@ -182,7 +184,7 @@ func TestUnblock(t *testing.T) {
 		a.send("CLIENT UNBLOCK " + id + how).want(":0\r\n")
 		b.send("SEM.ACQUIRE k HOLDER b WAIT 60000")
 		r.waits(t, "k", 1, 1)
-		eventually(t, "unblocked", func() bool { return a.do("CLIENT UNBLOCK "+id+how) == ":1\r\n" })
+		trial.Until(t, "unblocked", func() bool { return a.do("CLIENT UNBLOCK "+id+how) == ":1\r\n" })
 		b.want(want)
 		b.send("PING").want("+PONG\r\n")
 	}
@@ -252,7 +254,7 @@ func TestShutdownCutsWhoDoesNotRead(t *testing.T) {
 	c := r.dial(t)
 	stuck := strings.Repeat(request("ECHO", strings.Repeat("x", 100_000)), 100)
 	go c.Write([]byte(stuck))
-	eventually(t, "the server is stuck in a write", func() bool {
+	trial.Until(t, "the server is stuck in a write", func() bool {
 		return r.metrics.commands != nil && value(r.metrics.commands[r.table.byName["echo"].index]) > 3
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -298,7 +300,7 @@ func TestCancelledWaitsLeaveNothingBehind(t *testing.T) {
 		c.Close()
 		r.waits(t, "k", 1, 0)
 	}
-	eventually(t, "goroutines and connections are as before", func() bool {
+	trial.Until(t, "goroutines and connections are as before", func() bool {
 		return runtime.NumGoroutine() <= before && len(r.clients()) == 1 && value(r.metrics.waiting) == 0
 	})
 	a.send("SEM.RELEASE k a").want(":1\r\n")

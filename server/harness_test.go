@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 const patience = 10 * time.Second
@@ -198,20 +200,10 @@ func (c *client) ended() string {
 	return string(said)
 }
 
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never came true: %s", what)
-		}
-	}
-}
-
 // waits waits until so many hold and wait.
 func (r *rig) waits(t testing.TB, key string, holders, waiters int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d hold and %d wait, got %v", holders, waiters, fmt.Sprint(r.fake.held(key))), func() bool {
+	trial.Until(t, fmt.Sprintf("%d hold and %d wait, got %v", holders, waiters, fmt.Sprint(r.fake.held(key))), func() bool {
 		h, w := r.fake.held(key)
 		return h == holders && w == waiters
 	})

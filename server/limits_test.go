@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -87,7 +88,7 @@ func TestTooManyClientsAreTurnedAway(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	b.Close()
-	eventually(t, "there is room again", func() bool { return len(r.clients()) == 1 })
+	trial.Until(t, "there is room again", func() bool { return len(r.clients()) == 1 })
 	r.dial(t).send("PING").want("+PONG\r\n")
 }
 
@@ -183,7 +184,7 @@ func TestClientThatNeverReadsIsCut(t *testing.T) {
 	if _, err := io.WriteString(c.Conn, stuck); err == nil {
 		t.Errorf("100 MB of replies were taken from a client that does not read")
 	}
-	eventually(t, "it is gone", func() bool { return len(r.clients()) == 0 })
+	trial.Until(t, "it is gone", func() bool { return len(r.clients()) == 0 })
 }
 
 func TestThousandsOfConnectionsOpenedAndDropped(t *testing.T) {
@@ -213,7 +214,7 @@ func TestThousandsOfConnectionsOpenedAndDropped(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	eventually(t, "all are gone", func() bool { return len(r.clients()) == 1 })
+	trial.Until(t, "all are gone", func() bool { return len(r.clients()) == 1 })
 }
 
 // inBubble runs a test with virtual time on connections without sockets.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // figures returns every sample of a registry by name and label.
@@ -39,14 +41,14 @@ func TestMetricsMoveByWhatHappened(t *testing.T) {
 	}
 	b := r.dial(t).send("SEM.ACQUIRE k HOLDER b WAIT 60000")
 	r.waits(t, "k", 1, 1)
-	eventually(t, "b is seen waiting", func() bool { return figures(t, reg)["waiting_clients"] == 1 })
+	trial.Until(t, "b is seen waiting", func() bool { return figures(t, reg)["waiting_clients"] == 1 })
 	gone := r.dial(t).send("SEM.ACQUIRE k HOLDER gone WAIT 60000")
 	r.waits(t, "k", 1, 2)
 	gone.Close()
 	r.waits(t, "k", 1, 1)
 	a.do("SEM.RELEASE k a")
 	b.reply()
-	eventually(t, "the one who hung up is counted", func() bool { return figures(t, reg)["hangups_total"] == 1 })
+	trial.Until(t, "the one who hung up is counted", func() bool { return figures(t, reg)["hangups_total"] == 1 })
 
 	got := figures(t, reg)
 	for name, want := range map[string]float64{

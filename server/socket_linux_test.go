@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func TestDeadPeersAreProbed(t *testing.T) {
@@ -58,7 +60,7 @@ func TestHangUpIsSeenBehindUnreadBytes(t *testing.T) {
 			t.Errorf("%s: seen before it happened", name)
 		}
 		leave(c.(*net.TCPConn))
-		eventually(t, name+" is seen", s.hungUp)
+		trial.Until(t, name+" is seen", s.hungUp)
 		if n := testing.AllocsPerRun(100, func() { s.hungUp() }); n != 0 {
 			t.Errorf("a look allocates %v times, want 0", n)
 		}

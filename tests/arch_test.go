@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"cmd/semctl/internal/top":      {"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "charm.land", "github.com/charmbracelet/x/ansi"},
 	"internal/trial":               {},
 	"internal/version":             {},
-	"semaphore/semtest":            {"/semaphore"},
+	"semaphore/semtest":            {"/internal/trial", "/semaphore"},
 }
 
 // listed is what the Go tool says of a package.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
@@ -94,7 +95,7 @@ func TestGoRedisRetriesTakeNothingTwice(t *testing.T) {
 		}
 		granted[g.holder] = true
 	}
-	eventually(t, func() error { return look.books("pool", int64(len(granted)), 0, 0) })
+	trial.Await(t, func() error { return look.books("pool", int64(len(granted)), 0, 0) })
 	for holder := range granted {
 		look.want(1, "SEM.RELEASE", "pool", holder)
 	}

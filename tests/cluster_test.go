@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
@@ -150,7 +151,7 @@ func (s *several) running() []int {
 // ended waits until a node ends by itself, which must not be with status 0, and returns its log.
 func (s *several) ended(i int) string {
 	s.Helper()
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		for _, running := range s.running() {
 			if running == i {
 				return fmt.Errorf("node %d runs", i)
@@ -196,7 +197,7 @@ func (s *several) list(i int) ([]map[string]string, error) {
 // them as the leader.
 func (s *several) know(members int) {
 	s.Helper()
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		for _, i := range s.running() {
 			all, err := s.list(i)
 			if err != nil {
@@ -238,7 +239,7 @@ func (s *several) self(i int) (map[string]string, error) {
 func (s *several) leader() int {
 	s.Helper()
 	leader := -1
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		for _, i := range s.running() {
 			self, err := s.self(i)
 			if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // A client that is aware of Redis Cluster finds the leader by itself, and follows when it changes or dies.
@@ -56,7 +58,7 @@ func (s *several) slotsLeader(i int) (string, error) {
 // told waits until all nodes name this one as the leader.
 func (s *several) told(leader int) {
 	s.Helper()
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		for _, i := range s.running() {
 			got, err := s.slotsLeader(i)
 			if err != nil {
@@ -91,7 +93,7 @@ func (s *several) served(i int) int64 {
 // nothing listens there any more.
 func (s *several) speaksTo(c *redis.ClusterClient, node int) {
 	s.Helper()
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		const requests = 20
 		before := s.served(node)
 		for range requests {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // ids are the ids of the members that a node knows.
@@ -109,7 +111,7 @@ func TestLivingNodeThatIsRemovedEndsAndSaysWhy(t *testing.T) {
 			}
 			s.know(2)
 			look.wantLine("gate", "first", "second")
-			eventually(t, func() error {
+			trial.Await(t, func() error {
 				if n := look.info("gate")["orphans"]; n != 0 {
 					return fmt.Errorf("got %d orphans, want none", n)
 				}

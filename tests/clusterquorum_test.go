@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -114,7 +115,7 @@ func (s *several) answersAlone(left int, hold time.Duration) {
 func (s *several) leaderless(i int) {
 	s.Helper()
 	c := s.dial(i)
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		if text := fmt.Sprint(c.do("INFO", "raft")); !strings.Contains(text, "raft_leader:\r\n") {
 			return fmt.Errorf("node %d knows a leader: %s", i, text)
 		}

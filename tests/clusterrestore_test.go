@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // raft is what a node says of its part in Raft.
@@ -32,7 +34,7 @@ func (s *several) applied(i, of int) {
 		return n
 	}
 	want := index(of)
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		if got := index(i); got < want {
 			return fmt.Errorf("node %d has applied %d entries, want %d", i, got, want)
 		}
@@ -115,7 +117,7 @@ func TestSurvivorOfALostMajorityGoesOn(t *testing.T) {
 	}
 
 	s.launch(lost[0]) // comes back after all, with what it had
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if log := s.members[lost[0]].node.Log(); len(complaints(log, before)) == 0 {
 			return fmt.Errorf("got the log\n%s\nwant a complaint about another cluster", log)
 		}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func TestNodeWithAnotherSecretIsKeptOut(t *testing.T) {
@@ -58,7 +60,7 @@ func (s *several) keepsOut(why string, flags func(m *member) []string) {
 	stranger := s.prepare("--join", peers)
 	m, began := s.members[stranger], time.Now()
 	s.launch(stranger, flags(m)...)
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		if log := m.node.Log(); len(complaints(log, why)) < strings.Count(peers, ",")+1 {
 			return fmt.Errorf("got the log\n%s\nwant %q for each of %s", log, why, peers)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // A node that stops tells its waiters so; those who come back through another node, as the same
@@ -36,7 +38,7 @@ func TestGracefulStopOfTheLeaderCostsNobodyItsPlace(t *testing.T) {
 		line[i] = s.dial(rest[i%2])
 		line[i].send("SEM.ACQUIRE", "door", "HOLDER", names[i], "WAIT", 600_000)
 	}
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if got := look.info("door")["orphans"]; got != 0 {
 			return fmt.Errorf("got %d waiters who have not come back, want none", got)
 		}
@@ -56,7 +58,7 @@ func TestGracefulStopOfTheLeaderCostsNobodyItsPlace(t *testing.T) {
 // wantLine waits until these holders, and no others, stand in line in this order.
 func (c *client) wantLine(key string, holders ...string) {
 	c.Helper()
-	eventually(c.T, func() error {
+	trial.Await(c.T, func() error {
 		page, ok := c.do("SEM.WAITERS", key).([]any)
 		if !ok {
 			return fmt.Errorf("got %v, want a page", page)

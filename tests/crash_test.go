@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
@@ -36,8 +36,8 @@ func TestNothingAcknowledgedIsLostByKill(t *testing.T) {
 }
 
 func killAgainAndAgain(t *testing.T, flags ...string) {
-	seed := fromEnvironment(t, crashSeedVariable, rand.Uint64())
-	rounds := fromEnvironment(t, crashRoundsVariable, crashRounds)
+	seed := trial.Number(t, crashSeedVariable, rand.Uint64())
+	rounds := trial.Number(t, crashRoundsVariable, crashRounds)
 	t.Logf("seed %d (%s=%d repeats it)", seed, crashSeedVariable, seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 
@@ -212,17 +212,4 @@ func (w *worker) do(args ...any) (reply any, broken bool, err error) {
 		return nil, false, fmt.Errorf("%v: %w", args, refused)
 	}
 	return reply, false, nil
-}
-
-func fromEnvironment(t *testing.T, variable string, fallback uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return fallback
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -114,7 +115,7 @@ func (g *guard) status() int {
 func (g *guard) job() int {
 	g.Helper()
 	var pid int
-	eventually(g.T, func() error {
+	trial.Await(g.T, func() error {
 		text, err := os.ReadFile(filepath.Join(g.folder, "job"))
 		if err != nil {
 			return fmt.Errorf("job: %w", err)
@@ -141,7 +142,7 @@ func running(pid int) bool {
 
 func (g *guard) gone(pid int) {
 	g.Helper()
-	eventually(g.T, func() error {
+	trial.Await(g.T, func() error {
 		if running(pid) {
 			return fmt.Errorf("the job %d still runs", pid)
 		}
@@ -227,7 +228,7 @@ func TestGuardHoldsThePermitUntilTheJobHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		held := g.look.info("loader")["in_use"] == 1
 		switch {
 		case !running(pid):
@@ -319,7 +320,7 @@ func TestGuardOutlivesAFailedCall(t *testing.T) {
 	pid := g.job()
 	renewals := g.look.info("loader")["renewals"]
 	g.write("broken", "")
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		_, err := os.Stat(filepath.Join(g.folder, "failures"))
 		return err
 	})
@@ -327,7 +328,7 @@ func TestGuardOutlivesAFailedCall(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if got := g.look.info("loader")["renewals"]; got <= renewals {
 			return fmt.Errorf("renewals: got %d, want more than %d", got, renewals)
 		}

@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // hangUps are the ways to end a connection.
@@ -19,7 +21,7 @@ func hangUps() []func(c *client) error {
 // joined waits until n clients wait for key.
 func joined(t *testing.T, c *client, key string, n int64) {
 	t.Helper()
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if got := c.info(key)["waiters"]; got != n {
 			return fmt.Errorf("waiters: got %d, want %d", got, n)
 		}
@@ -96,7 +98,7 @@ func TestHangUpJustBeforeTheRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.want(1, "SEM.RELEASE", "pool", "a")
-		eventually(t, func() error { return a.books("pool", 0, 1, 0) })
+		trial.Await(t, func() error { return a.books("pool", 0, 1, 0) })
 	}
 }
 
@@ -120,7 +122,7 @@ func TestHangUpRacesWithTheRelease(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() error {
+		trial.Await(t, func() error {
 			if i := look.info("pool"); i["waiters"] != 0 || i["in_use"]+i["available"] != 1 {
 				return fmt.Errorf("round %d: got %v, want nobody in line and one permit", round, i)
 			}
@@ -129,7 +131,7 @@ func TestHangUpRacesWithTheRelease(t *testing.T) {
 		if a.do("SEM.RELEASE", "pool", holder) == int64(1) {
 			kept++
 		}
-		eventually(t, func() error { return look.books("pool", 0, 1, 0) })
+		trial.Await(t, func() error { return look.books("pool", 0, 1, 0) })
 	}
 	t.Logf("the grant came first and stayed in %d of 1000 rounds", kept)
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // longLease outlives every round of a crash test.
@@ -184,6 +186,6 @@ func (l *ledger) drain(t *testing.T, c *client) {
 		c.want(300, "SEM.RENEW", p.key, p.holder, "LEASE", 300)
 	}
 	for key, capacity := range pools() {
-		eventually(t, func() error { return c.books(key, 0, capacity, 0) })
+		trial.Await(t, func() error { return c.books(key, 0, capacity, 0) })
 	}
 }

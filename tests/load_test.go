@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -48,7 +49,7 @@ func TestRandomClientsNeverExceedCapacity(t *testing.T) {
 	if watch.grants < loadClients {
 		t.Errorf("grants: got %d, want a load worth the name", watch.grants)
 	}
-	eventually(t, func() error { return look.books("pool", 0, loadCapacity, 0) })
+	trial.Await(t, func() error { return look.books("pool", 0, loadCapacity, 0) })
 	t.Logf("%d grants, %d of them dropped by hanging up", watch.grants, watch.dropped)
 }
 

@@ -206,19 +206,3 @@ func (c *client) books(key string, inUse, available, waiters int64) error {
 	}
 	return nil
 }
-
-// eventually waits until ok returns no error.
-func eventually(t *testing.T, ok func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := ok()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
@@ -242,7 +243,7 @@ func (p *player) inLine(c *client) {
 	key, holder := p.asked[c][0][1].text, p.asked[c][0][3].text
 	look := dial(p.T, p.nodes[0])
 	defer look.Close()
-	eventually(p.T, func() error {
+	trial.Await(p.T, func() error {
 		line := look.do("SEM.WAITERS", key)
 		if !c.Silent(time.Millisecond) || standsIn(line, holder) {
 			return nil // an answer is what expect complains of

@@ -135,7 +135,7 @@ func TestFilesThatCannotServeAreNotTakenUp(t *testing.T) {
 
 			connects(t, a, b.Address())
 			connects(t, b, a.Address())
-			if got := a.log.count(complaint); got != 3 {
+			if got := a.log.Count(complaint); got != 3 {
 				t.Errorf("got %d complaints, want one for each change:\n%s", got, a.log)
 			}
 
@@ -163,7 +163,7 @@ func TestACertificateIsTakenUpWhenItBecomesValid(t *testing.T) {
 
 		ca.issueAs(t, filepath.Dir(mine.CertFile), func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }, "127.0.0.1")
 		time.Sleep(30 * time.Second)
-		if got := f.current.Load(); got != former || log.count("not yet valid") != 1 {
+		if got := f.current.Load(); got != former || log.Count("not yet valid") != 1 {
 			t.Errorf("before: got another or %q, want the former one and one complaint", log)
 		}
 		time.Sleep(30*time.Second + reloadEvery)

@@ -13,9 +13,9 @@ func TestTheSameIsNotSaidAtEachAttempt(t *testing.T) {
 		log := &journal{}
 		c := newComplaints(logTo(log))
 		said := func(what, address string) int {
-			before := log.count("\n")
+			before := log.Count("\n")
 			c.say(what, address, errors.New("why"))
-			return log.count("\n") - before
+			return log.Count("\n") - before
 		}
 		for _, step := range []struct {
 			what, address string
@@ -37,11 +37,11 @@ func TestManyAddressesFloodNeitherLogNorMemory(t *testing.T) {
 		log := &journal{}
 		c := newComplaints(logTo(log))
 		for range 3 {
-			before := log.count("\n")
+			before := log.Count("\n")
 			for i := range 2 * maxComplaints {
 				c.say("x", fmt.Sprint(i), errors.New("why"))
 			}
-			if got := log.count("\n") - before; got != maxComplaints || len(c.last) != maxComplaints {
+			if got := log.Count("\n") - before; got != maxComplaints || len(c.last) != maxComplaints {
 				t.Errorf("got %d lines and %d remembered, want %d", got, len(c.last), maxComplaints)
 			}
 			time.Sleep(complainEvery)

@@ -18,7 +18,7 @@ func TestPlainDoesNotLeaveLoopback(t *testing.T) {
 			t.Errorf("got %v, want %v", err, errUnauthenticated)
 		}
 	}
-	if got := a.log.count(`msg="connection to peer not opened" address=198.51.100.1:7361`); got != 1 {
+	if got := a.log.Count(`msg="connection to peer not opened" address=198.51.100.1:7361`); got != 1 {
 		t.Errorf("got %d lines, want one:\n%s", got, a.log)
 	}
 	empty(t, a)

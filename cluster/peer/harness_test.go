@@ -1,17 +1,18 @@
 package peer
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,40 +26,24 @@ var (
 )
 
 // journal is a log that a test can read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal struct{ trial.Journal }
 
 func logTo(j *journal) *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
-
-func (j *journal) count(text string) int { return strings.Count(j.String(), text) }
 
 // wants waits until the log says something.
 func (j *journal) wants(t *testing.T, text string) {
 	t.Helper()
-	eventually(t, func() bool { return j.count(text) > 0 }, func() any { return j.String() }, text)
+	eventually(t, func() bool { return j.Count(text) > 0 }, func() any { return j.String() }, text)
 }
 
 func eventually(t testing.TB, done func() bool, got func() any, want any) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("got %v, want %v", got(), want)
+	trial.Await(t, func() error {
+		if !done() {
+			return fmt.Errorf("got %v, want %v", got(), want)
 		}
-	}
+		return nil
+	})
 }
 
 // node is a Network and what it has been told.

@@ -184,7 +184,7 @@ func TestAcceptDoesNotSpinWhenItFails(t *testing.T) {
 		if got := d.asked.Load(); got > 70 {
 			t.Errorf("got %d attempts in a minute, want about one a second", got)
 		}
-		if got := n.log.count("accept failed"); got < 2 || got > 7 {
+		if got := n.log.Count("accept failed"); got < 2 || got > 7 {
 			t.Errorf("got %d lines, want about one every 10 s:\n%s", got, n.log)
 		}
 
@@ -266,7 +266,7 @@ func TestAFloodPassesWithoutATrace(t *testing.T) {
 			if len(n.greeted) != 1 {
 				t.Errorf("got %d connections, want only the peer's to reach its handler", len(n.greeted))
 			}
-			if got := n.log.count("\n"); got > 3 {
+			if got := n.log.Count("\n"); got > 3 {
 				t.Errorf("got %d lines, want a few:\n%s", got, n.log)
 			}
 		})

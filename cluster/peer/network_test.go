@@ -77,7 +77,7 @@ func TestARefusalSaysWhy(t *testing.T) {
 			}
 			b.log.wants(t, `msg="peer turned away" address=127.0.0.1 error="no stranger is welcome"`)
 			a.log.wants(t, `msg="peer refuses this node" address=`+b.Address())
-			if got := b.log.count("\n") + a.log.count("\n"); got != 2 {
+			if got := b.log.Count("\n") + a.log.Count("\n"); got != 2 {
 				t.Errorf("got %d lines, want one at each end:\n%s%s", got, a.log, b.log)
 			}
 		})

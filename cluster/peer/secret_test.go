@@ -30,7 +30,7 @@ func TestWhoDoesNotKnowTheSecretIsNoPeer(t *testing.T) {
 	for _, n := range []*node{a, b} {
 		n.log.wants(t, `msg="peer does not fit this node"`)
 		n.log.wants(t, `msg="peer turned away" address=127.0.0.1 error="peer does not accept our cluster secret`)
-		if got := n.log.count("\n"); got != 2 {
+		if got := n.log.Count("\n"); got != 2 {
 			t.Errorf("got %d lines, want one for each direction:\n%s", got, n.log)
 		}
 	}

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -25,4 +26,15 @@ func Await(t testing.TB, holds func() error) {
 			t.Fatalf("after %v: %v", Patience, err)
 		}
 	}
+}
+
+// Until is Await for a condition that is true or not; what names it.
+func Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	Await(t, func() error {
+		if !holds() {
+			return fmt.Errorf("it never came true: %s", what)
+		}
+		return nil
+	})
 }

@@ -1,5 +1,5 @@
 // Package trial is what the tests of several packages share: waiting for a condition, a log that is read
-// while it is written, and a server that answers as a script says.
+// while it is written, a server that answers as a script says, and numbers from the environment.
 //
 // A test that sleeps is either slow or wrong: it sleeps for too long on a fast machine, and for too
 // short a time on a slow one. So a test waits in one of three ways. What happens in the same process

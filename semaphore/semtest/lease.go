@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -188,7 +189,7 @@ func unusedSemaphoreIsRemoved(s *sem) {
 
 	began := time.Now()
 	equal(s, "release", s.release("a"), 1)
-	s.eventually(func() error {
+	trial.Await(s, func() error {
 		if s.do(semaphore.Inspect{Key: s.key}).Err == nil {
 			return fmt.Errorf("still there %v after its last use", time.Since(began))
 		}

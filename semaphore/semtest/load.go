@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -204,7 +205,7 @@ func tenThousandWaitsLeaveNothingBehind(s *sem) {
 		w.none()
 	}
 	s.books(1, 0, 0)
-	s.eventually(func() error {
+	trial.Await(s, func() error {
 		if now := runtime.NumGoroutine(); now > before+10 {
 			return fmt.Errorf("goroutines: got %d, want about %d", now, before)
 		}

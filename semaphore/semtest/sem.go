@@ -7,6 +7,7 @@ import (
 
 	"testing"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -164,7 +165,7 @@ func (s *sem) books(inUse, available, waiters int64) {
 // booksSoon is books for what follows a request that does not wait for its outcome.
 func (s *sem) booksSoon(inUse, available, waiters int64) {
 	s.Helper()
-	s.eventually(func() error { return s.misbooked(inUse, available, waiters) })
+	trial.Await(s, func() error { return s.misbooked(inUse, available, waiters) })
 }
 
 func (s *sem) misbooked(inUse, available, waiters int64) error {
@@ -177,26 +178,10 @@ func (s *sem) misbooked(inUse, available, waiters int64) error {
 	return nil
 }
 
-// eventually waits until ok returns no error.
-func (s *sem) eventually(ok func() error) {
-	s.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := ok()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatal(err)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
-
 // lapses waits for the end of a grant's lease, which must not come before it has lasted since then.
 func (s *sem) lapses(g *semaphore.Grant, since time.Time, lasted time.Duration) {
 	s.Helper()
-	s.eventually(func() error {
+	trial.Await(s, func() error {
 		if s.check(g) == 1 {
 			return fmt.Errorf("%s still holds after %v of a lease of %v", g.Holder, time.Since(since), lasted)
 		}

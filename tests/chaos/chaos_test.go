@@ -111,20 +111,6 @@ func leader(t testing.TB, f *fleet.Fleet) int {
 	return i
 }
 
-// number is a number from the environment.
-func number(t *testing.T, variable string, fallback uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return fallback
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
-}
-
 // length is a span of time from the environment.
 func length(t *testing.T, variable string, fallback time.Duration) time.Duration {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
@@ -117,7 +118,7 @@ func (c client) line(key string) []string {
 // inLine waits until exactly these stand in line.
 func (c client) inLine(key string, want ...string) {
 	c.Helper()
-	eventually(c.TB, func() error {
+	trial.Await(c.TB, func() error {
 		if got := c.line(key); !slices.Equal(got, want) {
 			return fmt.Errorf("in line of %s: got %q, want %q", key, got, want)
 		}
@@ -140,17 +141,4 @@ func (c client) info(key string) map[string]int64 {
 		}
 	}
 	return figures
-}
-
-// eventually waits until a condition holds.
-func eventually(t testing.TB, holds func() error) {
-	t.Helper()
-	var err error
-	for began := time.Now(); time.Since(began) < patience; {
-		if err = holds(); err == nil {
-			return
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-	t.Fatalf("after %v: %v", patience, err)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/chaos/internal/fleet"
 	"github.com/semserver/semserver/tests/chaos/internal/proxy"
 )
@@ -121,7 +122,7 @@ func TestALeaderInTheMinorityGrantsNothing(t *testing.T) {
 
 			f.Net.Set(rule, proxy.Apart(3, old)...)
 			atOld.start("SEM.ACQUIRE", "door", "HOLDER", "minority", "LEASE", 60_000)
-			eventually(t, func() error { return leadsAmong(f, others(f, old), term) })
+			trial.Await(t, func() error { return leadsAmong(f, others(f, old), term) })
 			g := c.acquire("door", "HOLDER", "majority", "LEASE", 60_000)
 			f.Net.Heal()
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/chaos/internal/fleet"
 )
 
@@ -74,7 +75,7 @@ func TestAWaiterKeepsItsPlaceWhenItsNodeDies(t *testing.T) {
 
 			orphans := func(want int64) {
 				t.Helper()
-				eventually(t, func() error {
+				trial.Await(t, func() error {
 					if got := c.info("door"); got["orphans"] != want || got["waiters"] != 3 {
 						return fmt.Errorf("got %v, want 3 waiters and %d orphans", got, want)
 					}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/chaos/internal/fleet"
 	"github.com/semserver/semserver/tests/chaos/internal/proxy"
 )
@@ -26,10 +27,10 @@ func TestANodeThatTookBackEntriesRestarts(t *testing.T) {
 
 			f.Net.Set(proxy.Rule{Hold: true}, proxy.Apart(3, old)...)
 			atOld.start("SEM.ACQUIRE", "door", "HOLDER", "in vain")
-			eventually(t, func() error { return leadsAmong(f, others(f, old), term) })
+			trial.Await(t, func() error { return leadsAmong(f, others(f, old), term) })
 			g := c.acquire("door", "HOLDER", "a", "LEASE", 60_000)
 			f.Net.Heal()
-			eventually(t, func() error { return follows(f, old, others(f, old)[0]) })
+			trial.Await(t, func() error { return follows(f, old, others(f, old)[0]) })
 
 			f.Kill(old)
 			must(t, f.Start(old))
@@ -81,11 +82,11 @@ func TestAFollowerCatchesUpWhenItsDiskIsMended(t *testing.T) {
 			for i := range 20 {
 				c.acquire("hall", "HOLDER", fmt.Sprint("h", i), "LEASE", 600_000)
 			}
-			eventually(t, func() error { return noticed(f, broken) })
+			trial.Await(t, func() error { return noticed(f, broken) })
 			must(t, f.MendDisk(broken))
 			must(t, f.Start(broken)) // if it has ended for it
 			must(t, f.Ready(broken))
-			eventually(t, func() error { return caughtUp(f, broken, other) })
+			trial.Await(t, func() error { return caughtUp(f, broken, other) })
 		})
 	}
 }

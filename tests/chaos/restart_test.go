@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/chaos/internal/fleet"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
@@ -92,7 +93,7 @@ func TestARollingRestartFailsNoRequestTwice(t *testing.T) {
 		dial(t, f.Addr(i)).acquire("hall", "HOLDER", fmt.Sprint("back", i))
 		// Everybody is at work again before the next node goes.
 		enough := asked.Load() + 50
-		eventually(t, func() error {
+		trial.Await(t, func() error {
 			if got := asked.Load(); got < enough && !t.Failed() {
 				return fmt.Errorf("%d requests, want %d", got, enough)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/chaos/internal/check"
 	"github.com/semserver/semserver/tests/chaos/internal/fleet"
 	"github.com/semserver/semserver/tests/chaos/internal/history"
@@ -168,7 +169,7 @@ func (p *performance) drain() {
 	for i := 1; i <= p.fleet.Size(); i++ {
 		c := dial(p.T, p.fleet.Addr(i))
 		for _, s := range semaphores() {
-			eventually(p.T, func() error {
+			trial.Await(p.T, func() error {
 				got := c.info(s.Key)
 				if got["in_use"] != 0 || got["available"] != s.Capacity || got["waiters"] != 0 || got["orphans"] != 0 {
 					return fmt.Errorf("all leases have ended, but at node %d: %v", i, got)

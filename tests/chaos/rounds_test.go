@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/semserver/semserver/internal/trial"
 )
 
 const (
@@ -21,7 +23,7 @@ func TestPromisesHoldOnOneNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			play(t, round{nodes: 1, seed: number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: faults})
+			play(t, round{nodes: 1, seed: trial.Number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: faults})
 		})
 	}
 }
@@ -42,9 +44,9 @@ func faultsOf(nodes int) []fault {
 // environment says; without that, a short one on one node.
 func TestPromisesHoldInTheLongRun(t *testing.T) {
 	t.Parallel()
-	nodes := int(number(t, nodesVariable, 1))
+	nodes := int(trial.Number(t, nodesVariable, 1))
 	total := length(t, timeVariable, brief)
-	seed := number(t, seedVariable, uint64(time.Now().UnixNano()))
+	seed := trial.Number(t, seedVariable, uint64(time.Now().UnixNano()))
 	t.Logf("%s=%d repeats it", seedVariable, seed)
 	for began := time.Now(); time.Since(began) < total; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -69,7 +71,7 @@ func TestPromisesHoldInACluster(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			play(t, round{nodes: r.nodes, seed: number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: r.faults, flags: r.flags})
+			play(t, round{nodes: r.nodes, seed: trial.Number(t, seedVariable, 1), length: brief, longest: longestBrief, faults: r.faults, flags: r.flags})
 		})
 	}
 }

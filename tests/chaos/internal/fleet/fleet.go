@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/tests/chaos/internal/proxy"
+	"github.com/semserver/semserver/tests/internal/node"
 )
 
 const (
@@ -42,7 +43,7 @@ func Open(cfg Config) (*Fleet, error) {
 	}
 	f := &Fleet{Net: network}
 	for i := 1; i <= cfg.Nodes; i++ {
-		addr, err := proxy.FreeAddress(fmt.Sprintf("127.0.3.%d", i))
+		addr, err := node.FreeAddrOn(fmt.Sprintf("127.0.3.%d", i))
 		if err != nil {
 			network.Close()
 			return nil, err

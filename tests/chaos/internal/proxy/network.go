@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/semserver/semserver/tests/internal/node"
 )
 
 // Network is the links between n nodes. Its methods may be called at any time, by anybody.
@@ -24,7 +26,7 @@ type Network struct {
 func New(n int) (*Network, error) {
 	w := &Network{rules: map[Link]Rule{}, changed: make(chan struct{}), conns: map[*conn]struct{}{}}
 	for i := 1; i <= n; i++ {
-		target, err := FreeAddress(fmt.Sprintf("127.0.1.%d", i))
+		target, err := node.FreeAddrOn(fmt.Sprintf("127.0.1.%d", i))
 		if err != nil {
 			w.Close()
 			return nil, err
