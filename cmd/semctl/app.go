@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/semserver/semserver/internal/duration"
 	"github.com/semserver/semserver/internal/version"
 )
 
@@ -71,6 +72,7 @@ func newParser(c *commands, p process) (*kong.Kong, error) {
 		kong.NoDefaultHelp(),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Resolvers(p.env),
+		duration.Flags(),
 		kong.KindMapper(reflect.String, kong.MapperFunc(decodeBytes)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, NoExpandSubcommands: true}),
 	)

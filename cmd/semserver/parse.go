@@ -12,6 +12,7 @@ import (
 
 	"github.com/semserver/semserver/admin"
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/internal/duration"
 	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/server"
 )
@@ -100,6 +101,7 @@ func newParser(f *flags, resolvers ...kong.Resolver) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.NoDefaultHelp(),
 		kong.Resolvers(resolvers...),
+		duration.Flags(),
 		kong.TypeMapper(reflect.TypeFor[[]capacityRule](), kong.MapperFunc(decodeRules)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		variables(),
