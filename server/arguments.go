@@ -228,27 +228,26 @@ func (a *arguments) number(what string, low, high int64) int64 {
 
 // millis reads a duration from low to semaphore.MaxDuration.
 func (a *arguments) millis(what string, low time.Duration) time.Duration {
+	return a.span(what, low, semaphore.MaxDuration, "")
+}
+
+// capped reads a duration that a flag of the server limits.
+func (a *arguments) capped(what string, low, high time.Duration, flag string) time.Duration {
+	return a.span(what, low, min(high, semaphore.MaxDuration), ", the server's "+flag)
+}
+
+// span reads a duration from low to high; whence says who has set that.
+func (a *arguments) span(what string, low, high time.Duration, whence string) time.Duration {
 	v := a.value(what)
 	if a.err != nil {
 		return 0
 	}
 	n, ok := digits(v)
-	high := semaphore.MaxDuration.Milliseconds()
-	if !ok || n > uint64(high) || int64(n) < low.Milliseconds() {
-		a.fail("%s must be a whole number of milliseconds from %d to %d", what, low.Milliseconds(), high)
+	if !ok || n > uint64(high.Milliseconds()) || int64(n) < low.Milliseconds() {
+		a.fail("%s must be a whole number of milliseconds from %d to %d%s", what, low.Milliseconds(), high.Milliseconds(), whence)
 		return 0
 	}
 	return time.Duration(n) * time.Millisecond
-}
-
-// capped reads a duration that a flag of the server limits.
-func (a *arguments) capped(what string, low, high time.Duration, flag string) time.Duration {
-	d := a.millis(what, low)
-	if d > high {
-		a.fail("%s is above %s, which is %d ms", what, flag, high.Milliseconds())
-		return 0
-	}
-	return d
 }
 
 // cursor reads where a listing goes on.
