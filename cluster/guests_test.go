@@ -209,7 +209,7 @@ func TestBacklogOverItsLimitEndsTheStream(t *testing.T) {
 	}
 	select {
 	case <-s.done:
-	case <-time.After(time.Second):
+	case <-time.After(fleetPatience):
 		t.Error("the stream of a guest that does not read is open")
 	}
 }

@@ -81,8 +81,10 @@ func TestGoRedisRetriesTakeNothingTwice(t *testing.T) {
 		}()
 	}
 	joined(t, look, "pool", 2)
-	// Released once both have given up their first connections and stand in line by their second.
-	<-time.After(c.Options().ReadTimeout + time.Second)
+	// Released once both have given up their first connections and stand in line by their second. Only they
+	// know when, so real time has to pass.
+	givenUp := c.Options().ReadTimeout + time.Second
+	<-time.After(givenUp)
 	joined(t, look, "pool", 2)
 	look.want(1, "SEM.RELEASE", "pool", "first")
 
