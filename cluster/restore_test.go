@@ -30,6 +30,16 @@ func saved(t *testing.T) (path string, token int64) {
 	return path, g.Token
 }
 
+// wantRestored checks that a node has the state that was saved.
+func wantRestored(t *testing.T, cfg Config, token int64) {
+	t.Helper()
+	n := openNode(t, cfg)
+	defer closeNode(t, n)
+	if g := acquire(t, n, semaphore.Acquire{Key: "k", Holder: "h", Permits: 1}); g.Token != token {
+		t.Errorf("token %d, want %d", g.Token, token)
+	}
+}
+
 // The state of a file becomes a new cluster, which others join, and whose tokens go on growing.
 func TestRestoredStateBeginsANewCluster(t *testing.T) {
 	path, token := saved(t)
@@ -57,11 +67,7 @@ func TestStateIsRestoredIntoANodeWithoutPeers(t *testing.T) {
 	path, token := saved(t)
 	cfg := testConfig(t.TempDir())
 	cfg.Restore = path
-	n := openNode(t, cfg)
-	defer closeNode(t, n)
-	if g := acquire(t, n, semaphore.Acquire{Key: "k", Holder: "h", Permits: 1}); g.Token != token {
-		t.Errorf("token %d, want %d", g.Token, token)
-	}
+	wantRestored(t, cfg, token)
 }
 
 // What is no whole state is refused before anything is written: the right file can be restored then.
@@ -84,11 +90,7 @@ func TestDamagedFileRestoresNothing(t *testing.T) {
 	cfg.Restore = filepath.Join(t.TempDir(), "none")
 	wantRefusal(t, cfg, "no such file")
 	cfg.Restore = path
-	n := openNode(t, cfg)
-	defer closeNode(t, n)
-	if g := acquire(t, n, semaphore.Acquire{Key: "k", Holder: "h", Permits: 1}); g.Token != token {
-		t.Errorf("token %d, want %d", g.Token, token)
-	}
+	wantRestored(t, cfg, token)
 }
 
 func TestStateIsNotRestoredOverAnother(t *testing.T) {
@@ -119,11 +121,7 @@ func TestRestoringThatWasKilledIsRepeated(t *testing.T) {
 		s.close,
 	)
 	cfg.Restore = path
-	n := openNode(t, cfg)
-	defer closeNode(t, n)
-	if g := acquire(t, n, semaphore.Acquire{Key: "k", Holder: "h", Permits: 1}); g.Token != token {
-		t.Errorf("token %d, want %d", g.Token, token)
-	}
+	wantRestored(t, cfg, token)
 }
 
 func TestSnapshotFileIsNamedOnAnyNode(t *testing.T) {
