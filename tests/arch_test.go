@@ -30,12 +30,12 @@ var arrows = map[string][]string{
 	"admin":        {"github.com/prometheus/client_golang"},
 	"client":       {"/semaphore", "github.com/redis/go-redis", "golang.org/x/sys"},
 	"cmd/semserver": {
-		"/admin", "/cluster", "/cluster/peer", "/internal/duration", "/internal/version", "/server", "/semaphore",
+		"/admin", "/cluster", "/cluster/peer", "/internal/cli", "/internal/version", "/server", "/semaphore",
 		"github.com/alecthomas/kong", "github.com/prometheus/client_golang", "go.yaml.in/yaml",
 	},
 	"cmd/semctl": {
 		"/client", "/cmd/semctl/internal/complete", "/cmd/semctl/internal/guard", "/cmd/semctl/internal/job", "/cmd/semctl/internal/load",
-		"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "/cmd/semctl/internal/top", "/internal/duration", "/internal/version",
+		"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "/cmd/semctl/internal/top", "/internal/cli", "/internal/version",
 		"github.com/alecthomas/kong", "github.com/charmbracelet/x/term", "github.com/muesli/cancelreader", "github.com/redis/go-redis", "golang.org/x/sys",
 	},
 	"cmd/semctl/internal/complete": {"github.com/alecthomas/kong"},
@@ -45,7 +45,7 @@ var arrows = map[string][]string{
 	"cmd/semctl/internal/plain":    {},
 	"cmd/semctl/internal/remote":   {"github.com/redis/go-redis"},
 	"cmd/semctl/internal/top":      {"/cmd/semctl/internal/plain", "/cmd/semctl/internal/remote", "charm.land", "github.com/charmbracelet/x/ansi"},
-	"internal/duration":            {"github.com/alecthomas/kong"},
+	"internal/cli":                 {"github.com/alecthomas/kong"},
 	"internal/trial":               {},
 	"internal/version":             {},
 	"semaphore/semtest":            {"/internal/trial", "/semaphore"},

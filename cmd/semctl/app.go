@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/semserver/semserver/internal/duration"
+	"github.com/semserver/semserver/internal/cli"
 	"github.com/semserver/semserver/internal/version"
 )
 
@@ -40,7 +40,7 @@ func runCommand(ctx context.Context, args []string, p process) error {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	selected, err := parser.Parse(joinNegative(args))
+	selected, err := parser.Parse(cli.JoinNegative(args))
 	switch {
 	case errors.Is(err, errShown):
 		return nil
@@ -72,7 +72,7 @@ func newParser(c *commands, p process) (*kong.Kong, error) {
 		kong.NoDefaultHelp(),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Resolvers(p.env),
-		duration.Flags(),
+		cli.Durations(),
 		kong.KindMapper(reflect.String, kong.MapperFunc(decodeBytes)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, NoExpandSubcommands: true}),
 	)

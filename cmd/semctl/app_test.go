@@ -85,20 +85,6 @@ func TestEnvironmentSetsTheConnectionAlone(t *testing.T) {
 	}
 }
 
-func TestNegativeNumbersAreValuesAndNotFlags(t *testing.T) {
-	for in, want := range map[string]string{
-		"bench --hold -1s":       "bench --hold=-1s",
-		"a --x=1 -2":             "a --x=1 -2",
-		"run --sem s -- nice -5": "run --sem s -- nice -5",
-		"run -- --lease -5":      "run -- --lease -5",
-		"x -1":                   "x -1",
-	} {
-		if got := strings.Join(joinNegative(strings.Split(in, " ")), " "); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestJSONKeepsEveryByte(t *testing.T) {
 	got, err := json.Marshal(object{{"a", text("é\n")}, {"b", text("\xff")}, {"c", int64(1) << 53}, {"d", object{}}})
 	if want := `{"a":"é\n","b":{"base64":"/w=="},"c":9007199254740992,"d":{}}`; string(got) != want || err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/semserver/semserver/admin"
 	"github.com/semserver/semserver/cluster"
-	"github.com/semserver/semserver/internal/duration"
+	"github.com/semserver/semserver/internal/cli"
 	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/server"
 )
@@ -36,7 +36,7 @@ type config struct {
 // parse reads the configuration from the command line, the environment and the file, in that order
 // of precedence, and checks it. Nothing is touched but the files that it names.
 func parse(args []string, env environment) (config, error) {
-	args = joinNegative(args)
+	args = cli.JoinNegative(args)
 	vars := &envResolver{env: env}
 	f, page, err := readFlags(args, vars)
 	if err != nil || page != "" {
@@ -55,22 +55,6 @@ func parse(args []string, env environment) (config, error) {
 	c, err := f.check()
 	c.unknown = vars.unknown
 	return c, err
-}
-
-// joinNegative turns `--flag -1` into `--flag=-1`. No flag begins with a digit, and kong would take the
-// number for one.
-func joinNegative(args []string) []string {
-	var joined []string
-	for _, a := range args {
-		last := len(joined) - 1
-		negative := len(a) > 1 && a[0] == '-' && a[1] >= '0' && a[1] <= '9'
-		if negative && last >= 0 && strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") {
-			joined[last] += "=" + a
-			continue
-		}
-		joined = append(joined, a)
-	}
-	return joined
 }
 
 // readFlags returns the flags, or the page that they ask for.
@@ -101,7 +85,7 @@ func newParser(f *flags, resolvers ...kong.Resolver) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.NoDefaultHelp(),
 		kong.Resolvers(resolvers...),
-		duration.Flags(),
+		cli.Durations(),
 		kong.TypeMapper(reflect.TypeFor[[]capacityRule](), kong.MapperFunc(decodeRules)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
 		variables(),

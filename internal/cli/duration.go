@@ -1,4 +1,4 @@
-package duration
+package cli
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ func Parse(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is no duration; 300ms, 5s and 1h30m are", text)
 }
 
-// Flags makes a parser of flags read durations by Parse.
-func Flags() kong.Option {
+// Durations makes a parser of flags read durations by Parse.
+func Durations() kong.Option {
 	return kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decode))
 }
 

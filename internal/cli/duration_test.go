@@ -1,4 +1,4 @@
-package duration
+package cli
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ func TestFlagsOfAParserAreReadSo(t *testing.T) {
 		Wait  time.Duration
 		Lease *time.Duration
 	}
-	parser, err := kong.New(&f, Flags())
+	parser, err := kong.New(&f, Durations())
 	if err != nil {
 		t.Fatal(err)
 	}
