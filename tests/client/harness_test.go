@@ -89,6 +89,14 @@ func (b *bench) info(name, figure string) int64 {
 	return 0
 }
 
+// holds checks that the server knows a permit's grant as live.
+func (b *bench) holds(p *client.Permit) {
+	b.Helper()
+	if got := b.do("SEM.CHECK", p.Name(), p.Holder(), p.Token()); got != int64(1) {
+		b.Errorf("SEM.CHECK: got %v, want 1: the grant is live", got)
+	}
+}
+
 // head is the first row of the line, which must not be empty.
 func (b *bench) head(name string) []any {
 	b.Helper()
