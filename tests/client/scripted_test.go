@@ -104,7 +104,7 @@ func (s *scripted) reply(args []string) string {
 	switch {
 	case name == "HELLO":
 		return "-ERR unknown command 'HELLO'\r\n"
-	case !strings.HasPrefix(name, "SEM."):
+	case !strings.HasPrefix(name, "SEM.") && s.replies[name] == nil:
 		return "+OK\r\n"
 	}
 	s.mu.Lock()
@@ -152,6 +152,7 @@ const (
 	none      = "*-1\r\n"
 	down      = "-CLUSTERDOWN no leader can be reached\r\n"
 	uncertain = "-UNCERTAIN holder h the outcome is not known\r\n"
+	silence   = ""
 	stopping  = "-SHUTDOWN the server is stopping\r\n"
 )
 
@@ -182,6 +183,21 @@ func TestAnswersThatSettleNothingAreFollowedByTheSameRequest(t *testing.T) {
 			b.release(p)
 		})
 	}
+}
+
+// It lives, and takes requests; but another one may have a leader, and keeps our place for a while only.
+func TestWaitAtAServerThatCannotDecideMovesToTheNext(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	cutOff := play(t, map[string][]string{"INFO": {"$19\r\nsemserver_ready:0\r\n\r\n"}, "SEM.ACQUIRE": {silence}})
+	second := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 0)}, "SEM.RENEW": {minute}, "SEM.RELEASE": {one}})
+
+	p := b.acquire(b.client(cutOff.Addr().String(), second.Addr().String()), "loader", client.Wait(time.Hour))
+
+	if holder := strings.Fields(cutOff.asked[0])[3]; p.Holder() != holder {
+		t.Errorf("got holder %s, want %s as before", p.Holder(), holder)
+	}
+	b.release(p)
 }
 
 func TestServerThatStopsHandsItsWaiterToTheNext(t *testing.T) {
