@@ -95,7 +95,7 @@ func (f *fake) serve(c net.Conn) {
 		switch strings.ToUpper(words[0]) {
 		case "HELLO":
 			reply = "-ERR unknown command\r\n"
-		case "AUTH", "CLIENT", "PING":
+		case "AUTH", "CLIENT", "INFO", "PING":
 			reply = sayOK
 		default:
 			f.mu.Lock()
