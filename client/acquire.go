@@ -86,6 +86,9 @@ func (a *acquisition) run(ctx context.Context) (grant, error) {
 
 // once asks one server. A grant that is not as good as new is renewed first.
 func (a *acquisition) once(ctx context.Context, at *node) (grant, error) {
+	if err := a.tries.look(ctx, at); err != nil {
+		return grant{}, err
+	}
 	wait := max(0, a.left())
 	asked := a.client.now()
 	reply, err := a.send(ctx, at, wait)

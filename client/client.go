@@ -25,8 +25,9 @@ type Config struct {
 	TLS      *tls.Config // nil: plain
 	// Name is shown for this client's connections in listings of holders and waiters that have no Label.
 	Name string
-	// Patience is how long requests are repeated while no server answers, before that is
-	// ErrUnavailable. 0: DefaultPatience. Negative: each address is tried once.
+	// Patience is how long requests are repeated while no server answers, or none can decide because
+	// it has no leader, before that is ErrUnavailable. It counts from when one last could. 0:
+	// DefaultPatience. Negative: each address is tried once.
 	Patience time.Duration
 	// Connections are the most to one server, besides those that wait in line. 0: 10 for each core.
 	Connections int
@@ -92,7 +93,10 @@ func (c *Client) ask(ctx context.Context, within time.Duration, args ...any) (re
 	t := tries{client: c}
 	for {
 		at, began := c.nodes.current(), c.now()
-		reply, err := c.exchange(ctx, at.calls, within, args...)
+		err := t.look(ctx, at)
+		if err == nil {
+			reply, err = c.exchange(ctx, at.calls, within, args...)
+		}
 		if err == nil {
 			return reply, t.sent, nil
 		}

@@ -25,8 +25,8 @@
 // # When servers do not answer
 //
 // Every request names its holder, so it can be repeated: the server gives the same grant again and
-// takes nothing twice. The client does so by itself, at the next of its addresses, until no server has
-// answered for [Config].Patience. Then the answer is [ErrUnavailable], or with
+// takes nothing twice. The client does so by itself, at the next of its addresses, until for
+// [Config].Patience no server has answered, or those that live had no leader and could not decide. Then the answer is [ErrUnavailable], or with
 // WhenUnavailable(FailOpen) a permit that guards nothing: the work goes on without a semaphore.
 //
 // # How it is built
@@ -41,7 +41,8 @@
 //	exchange.go   one command to one server: answered, refused, or unanswered
 //	tries.go      whom to ask next, and for how long
 //	node.go       the connections to one server: those that wait are apart from the rest
-//	pulse.go      whether a server lives at which requests wait
+//	pulse.go      whether a server lives, and can decide, at which requests wait; ready.go: how it is asked
+//	undialled.go  what stands for a connection that could not be made
 //	tasks.go      goroutines, and who waits for them
 //	errors.go     what a caller may branch on
 //

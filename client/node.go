@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -62,11 +63,23 @@ func newNode(addr string, config Config) *node {
 func (n *node) options() *redis.Options {
 	return &redis.Options{
 		Addr: n.addr, Username: n.config.Username, Password: n.config.Password, ClientName: n.config.Name,
-		Dialer: n.dial, DialTimeout: dialTimeout, DialerRetries: 1, MaxRetries: -1,
+		Dialer: n.connect, DialTimeout: dialTimeout, DialerRetries: 1, MaxRetries: -1,
 		ReadTimeout: -1, WriteTimeout: -1, ContextTimeoutEnabled: true, // each command has its own deadline
 		Protocol: 2, DisableIdentity: true, PipelinePoolSize: -1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+}
+
+func (n *node) connect(ctx context.Context, kind, addr string) (net.Conn, error) {
+	conn, err := n.dial(ctx, kind, addr)
+	if err == nil {
+		return conn, nil
+	}
+	var failed *net.OpError
+	if !errors.As(err, &failed) || failed.Op != "dial" {
+		err = &net.OpError{Op: "dial", Net: kind, Err: err} // such as a handshake: nothing was asked
+	}
+	return undialled{fmt.Errorf("connect: %w", err)}, nil // go-redis takes one wrapping off
 }
 
 func (n *node) dial(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -7,23 +7,26 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/semserver/semserver/semaphore"
 )
 
 const (
-	// pingEvery and pingTimeout make a silent server known in three seconds: soon enough to take over a
+	// signEvery and signTimeout make a silent server known in three seconds: soon enough to take over a
 	// place in line at the next one, where it is kept for five (the servers' default) after a node is lost.
-	pingEvery   = time.Second
-	pingTimeout = 2 * time.Second
+	signEvery   = time.Second
+	signTimeout = 2 * time.Second
 	// minPatience is the least time for which a server has to be silent before a wait there is given up.
 	minPatience = time.Second
 )
 
 // pulse asks a server for signs of life while requests wait there, and ends their waits when there is
-// none: to wait in vain for an answer looks just as to wait in line.
+// none, or when it lives and has not been able to decide for too long: to wait in vain for an answer looks
+// just as to wait in line.
 type pulse struct {
 	client *Client
 	node   *node
-	heard  atomic.Int64 // when there was a sign of life, by the client's clock
+	heard  atomic.Int64 // when it could decide, by the client's clock
 
 	mu      sync.Mutex
 	waits   map[*acquisition]context.CancelCauseFunc
@@ -52,30 +55,45 @@ func (p *pulse) leave(a *acquisition) {
 	delete(p.waits, a)
 }
 
-// alive notes a sign of life.
+// alive notes that the server lives and can decide.
 func (p *pulse) alive() { p.heard.Store(int64(p.client.now())) }
 
-// last is when there was one.
+// last is when that was.
 func (p *pulse) last() time.Duration { return time.Duration(p.heard.Load()) }
 
 // beat asks for as long as somebody waits.
 func (p *pulse) beat() {
 	c := p.client
-	half := max(c.config.Patience, minPatience) / 2
-	for c.sleep(c.ctx, min(pingEvery, half)) == nil {
+	every := min(signEvery, max(c.config.Patience, minPatience)/2)
+	for lame := time.Duration(0); c.sleep(c.ctx, every) == nil; {
 		if p.rest() {
 			return
 		}
-		_, err := c.exchange(c.ctx, p.node.calls, min(pingTimeout, half), "PING")
+		err := c.ready(c.ctx, p.node)
 		var none *unanswered
-		if !errors.As(err, &none) {
+		switch {
+		case !errors.As(err, &none):
 			p.alive()
+			lame = 0
 			continue
+		case errors.Is(err, semaphore.ErrDown):
+			if lame += every; lame < p.tolerance() {
+				continue
+			}
 		}
 		for _, end := range p.all() {
 			end(fmt.Errorf("no sign of life: %w", none.err))
 		}
 	}
+}
+
+// tolerance is for how long a server may be unable to decide. Another one may have a leader while this
+// one is cut off, and keep our place; where there is none, to ask anew would only lose it.
+func (p *pulse) tolerance() time.Duration {
+	if len(p.client.nodes.all) > 1 {
+		return signTimeout
+	}
+	return max(p.client.config.Patience, minPatience)
 }
 
 // rest says that nobody waits any more; then the next one to join begins anew.

@@ -20,7 +20,8 @@ type tries struct {
 	failed int
 	since  time.Duration // when the first of them began
 	pause  time.Duration
-	sent   bool // one of them may have been applied
+	sent   bool  // one of them may have been applied
+	why    error // what a server said rather than that one could not be reached
 }
 
 // again waits until the next attempt is due, after one at this node that began then and ended with err. An
@@ -41,14 +42,18 @@ func (t *tries) again(ctx context.Context, at *node, began time.Duration, err er
 	}
 	c.nodes.leave(at)
 	if t.failed == 0 {
-		t.since = began
+		t.since, t.why = began, nil
+	}
+	var said *Error
+	if t.why == nil || errors.As(none.err, &said) {
+		t.why = fmt.Errorf("%s: %w", at.addr, none.err)
 	}
 	t.failed++
 	if t.failed < len(c.nodes.all) {
 		return nil
 	}
 	if c.now()-t.since >= c.config.Patience {
-		return fmt.Errorf("%w: %s: %w", ErrUnavailable, at.addr, none.err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, t.why)
 	}
 	if t.failed%len(c.nodes.all) != 0 {
 		return nil
@@ -56,6 +61,14 @@ func (t *tries) again(ctx context.Context, at *node, began time.Duration, err er
 	t.pause = min(max(2*t.pause, firstPause), lastPause)
 	// Clients that lost the same server do not come back in the same moment.
 	return c.sleep(ctx, t.pause/2+rand.N(t.pause/2))
+}
+
+// look asks a server that is tried after another attempt has failed whether there is a point in it.
+func (t *tries) look(ctx context.Context, at *node) error {
+	if t.failed == 0 {
+		return nil
+	}
+	return t.client.ready(ctx, at)
 }
 
 // sleep waits, unless ctx or the client ends.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semserver/semserver/internal/trial"
+	"github.com/semserver/semserver/semaphore"
 )
 
 func secret(c *Config) { c.Password = "sesame" }
@@ -104,8 +105,18 @@ func TestInfoHasWhatClientsReadInIt(t *testing.T) {
 			t.Errorf("INFO lacks %q", want)
 		}
 	}
+	if !strings.Contains(all, "semserver_ready:1\r\n") {
+		t.Error("INFO lacks that the server can decide")
+	}
 	c.send("INFO raft").want("$26\r\n# Raft\r\nraft_role:leader\r\n\r\n")
 	c.send("INFO nosuch").want("$0\r\n\r\n")
+}
+
+func TestInfoSaysThatTheBackendCannotDecide(t *testing.T) {
+	r := start(t, func(c *Config) { c.Ready = func() error { return semaphore.ErrDown } })
+	if got := r.dial(t).do("INFO server"); !strings.Contains(got, "\r\nsemserver_ready:0\r\n") {
+		t.Errorf("got %q, want that it is not ready", got)
+	}
 }
 
 func TestLabelIsNameAndAddress(t *testing.T) {

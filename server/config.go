@@ -49,6 +49,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Report, unless nil, adds sections to INFO. It is called for every INFO, from many goroutines.
 	Report func() []Section
+	// Ready returns nil while the backend can decide requests, else why not; nil: it always can. INFO says
+	// so, to clients who would look for another server. It is called from many goroutines, and returns at once.
+	Ready func() error
 	// Members, unless nil, is what SEM.NODE and CLUSTER show, and Care what SEM.NODE does.
 	Members Members
 	Care    Care

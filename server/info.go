@@ -49,6 +49,7 @@ func (s *Server) aboutServer() Section {
 	return Section{"Server", []Field{
 		{"redis_version", redisVersion},
 		{"semserver_version", s.cfg.Version},
+		{"semserver_ready", strconv.FormatInt(truth(s.cfg.Ready == nil || s.cfg.Ready() == nil), 10)},
 		{"redis_mode", s.mode()},
 		{"os", runtime.GOOS},
 		{"arch_bits", strconv.Itoa(strconv.IntSize)},

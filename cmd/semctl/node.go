@@ -140,7 +140,7 @@ func (*nodeSnapshotCommand) Run(ctx context.Context, s *session) error {
 // changeNodes sends a command that is not repeated when its answer was lost. It prints what the server
 // answers, the id of a node or the path of a file, and where that is no more than a yes, what was done.
 func (s *session) changeNodes(ctx context.Context, done string, words ...any) error {
-	reply, err := s.ask(ctx, remote.Command{Args: func() []any { return words }, Once: true})
+	reply, err := s.ask(ctx, remote.Command{Args: func() []any { return words }, Once: true, Local: true})
 	if err != nil {
 		return err
 	}

@@ -54,12 +54,12 @@ func statusOf(err error) int {
 		return exitOK
 	case errors.As(err, &own):
 		return own.status
+	case errors.Is(err, remote.ErrUnavailable), errors.Is(err, remote.ErrUnknown): // the last server's refusal is only why
+		return exitUnavailable
 	case errors.As(err, &refusal) && refusal.Code == "QUEUEFULL":
 		return exitNotInTime
 	case errors.As(err, &refusal):
 		return exitNo
-	case errors.Is(err, remote.ErrUnavailable), errors.Is(err, remote.ErrUnknown):
-		return exitUnavailable
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	}

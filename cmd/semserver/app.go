@@ -56,7 +56,7 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	a.engine.node.Store(node)
 
 	s := cfg.serverConfig(server.NewMetrics(registry), log)
-	s.Report = a.engine.report
+	s.Report, s.Ready = a.engine.report, a.engine.Ready
 	s.Members, s.Care = members{node}, members{node}
 	a.clients = server.New(node, s)
 	for _, l := range a.listeners.clients() {

@@ -14,18 +14,22 @@ import (
 // HangUp is a reply that is none: the connection is closed.
 const HangUp = "hang up"
 
+const ok = "+OK\r\n"
+
 // Answer is what a Server has to say to a command: an encoded reply, HangUp, or nothing, which leaves
 // the client waiting. Connections ask side by side.
 type Answer func(words []string) string
 
 // Server speaks the Redis protocol and says what a test tells it to, also what real servers seldom say.
-// It greets clients by itself: it knows no HELLO, and AUTH, CLIENT, INFO and PING are OK.
+// It greets clients by itself: it knows no HELLO, and AUTH, CLIENT, PING and, unless SayInfo says otherwise,
+// INFO are OK.
 type Server struct {
 	listener net.Listener
 	answer   Answer
 	wg       sync.WaitGroup
 
 	mu    sync.Mutex
+	info  string
 	asked []string
 	conns []net.Conn
 }
@@ -42,7 +46,7 @@ func Serve(t testing.TB, answer Answer) *Server {
 
 // ServeOn is Serve on a listener, which it closes.
 func ServeOn(t testing.TB, l net.Listener, answer Answer) *Server {
-	s := &Server{listener: l, answer: answer}
+	s := &Server{listener: l, answer: answer, info: ok}
 	s.wg.Go(s.accept)
 	t.Cleanup(s.stop)
 	return s
@@ -56,6 +60,13 @@ func (s *Server) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.asked)
+}
+
+// SayInfo sets the reply to INFO.
+func (s *Server) SayInfo(reply string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = reply
 }
 
 func (s *Server) accept() {
@@ -102,8 +113,12 @@ func (s *Server) reply(words []string) string {
 	switch strings.ToUpper(words[0]) {
 	case "HELLO":
 		return "-ERR unknown command\r\n"
-	case "AUTH", "CLIENT", "INFO", "PING":
-		return "+OK\r\n"
+	case "AUTH", "CLIENT", "PING":
+		return ok
+	case "INFO":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.info
 	}
 	s.mu.Lock()
 	s.asked = append(s.asked, strings.Join(words, " "))

@@ -91,6 +91,7 @@ const (
 	none      = "*-1\r\n"
 	down      = "-CLUSTERDOWN no leader can be reached\r\n"
 	uncertain = "-UNCERTAIN holder h the outcome is not known\r\n"
+	silence   = ""
 	stopping  = "-SHUTDOWN the server is stopping\r\n"
 )
 
@@ -121,6 +122,22 @@ func TestAnswersThatSettleNothingAreFollowedByTheSameRequest(t *testing.T) {
 			b.release(p)
 		})
 	}
+}
+
+// It lives, and takes requests; but another one may have a leader, and keeps our place for a while only.
+func TestWaitAtAServerThatCannotDecideMovesToTheNext(t *testing.T) {
+	t.Parallel()
+	b := &bench{T: t}
+	cutOff := play(t, map[string][]string{"SEM.ACQUIRE": {silence}})
+	cutOff.SayInfo("$19\r\nsemserver_ready:0\r\n\r\n")
+	second := play(t, map[string][]string{"SEM.ACQUIRE": {granted(7, 0)}, "SEM.RENEW": {minute}, "SEM.RELEASE": {one}})
+
+	p := b.acquire(b.client(cutOff.Addr(), second.Addr()), "loader", client.Wait(time.Hour))
+
+	if holder := strings.Fields(cutOff.Asked()[0])[3]; p.Holder() != holder {
+		t.Errorf("got holder %s, want %s as before", p.Holder(), holder)
+	}
+	b.release(p)
 }
 
 func TestServerThatStopsHandsItsWaiterToTheNext(t *testing.T) {

@@ -85,7 +85,14 @@ func (s *Servers) try(ctx context.Context, c Command, ask asker) (doubtful bool,
 	}
 	for attempt := 1; ; attempt++ {
 		i := s.current.Load()
-		err := s.attempt(ctx, int(i), limit, end, ask)
+		err := s.attempt(ctx, int(i), limit, end, func(ctx context.Context, asked *client) error {
+			if !c.Local {
+				if err := s.ready(ctx, asked); err != nil {
+					return err
+				}
+			}
+			return ask(ctx, asked)
+		})
 		switch judge(err) {
 		case answered:
 			return doubtful, err

@@ -72,7 +72,9 @@ func (s *Servers) Names(ctx context.Context, match string) iter.Seq2[string, err
 
 // Nodes are the nodes of the cluster.
 func (s *Servers) Nodes(ctx context.Context) ([]Fields, error) {
-	reply, err := s.Do(ctx, Question("SEM.NODE", "LIST"))
+	list := Question("SEM.NODE", "LIST")
+	list.Local = true
+	reply, err := s.Do(ctx, list)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +73,8 @@ type Command struct {
 	Once bool
 	// Reads says that it changes nothing: a lost answer leaves no doubt.
 	Reads bool
+	// Local says that a server which cannot decide, having no leader, answers it all the same.
+	Local bool
 }
 
 // Words is a command that is always the same.
@@ -100,11 +101,6 @@ type Reply struct {
 func (s *Servers) Do(ctx context.Context, c Command) (Reply, error) {
 	var value any
 	doubtful, err := s.try(ctx, c, func(ctx context.Context, asked *client) (err error) {
-		if c.Blocks > 0 {
-			if err := s.signOfLife(ctx, asked); err != nil {
-				return err
-			}
-		}
 		value, err = refusal(asked.Do(ctx, c.Args()...).Result())
 		return err
 	})
@@ -112,19 +108,6 @@ func (s *Servers) Do(ctx context.Context, c Command) (Reply, error) {
 		return Reply{}, err
 	}
 	return Reply{value, doubtful}, nil
-}
-
-// signOfLife has a server answer something before a request waits there: a process that is stopped takes
-// connections, and would be waited for in vain.
-func (s *Servers) signOfLife(ctx context.Context, asked *client) error {
-	ctx, cancel := context.WithTimeout(ctx, s.answerTime())
-	defer cancel()
-	_, err := refusal(asked.Ping(ctx).Result())
-	var refused *Refusal
-	if err != nil && !errors.As(err, &refused) {
-		return &unsent{err}
-	}
-	return err
 }
 
 // Read sends commands that change nothing, in one pipeline. What it returns for each is the value of
