@@ -57,10 +57,13 @@ var _ semaphore.Backend = (*Node)(nil)
 // Open starts a node on its data directory. The node is at once ready to be asked; it holds requests
 // until it can decide them. The caller owns it and calls Close.
 func Open(cfg Config) (*Node, error) {
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	cfg = cfg.complete()
+	if err := cfg.examine(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
