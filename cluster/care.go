@@ -26,7 +26,9 @@ func (m *membership) care(ctx context.Context) {
 	default:
 		m.confirm(ctx)
 	}
-	m.avoidForeigners(ctx)
+	if len(m.cfg.Join) > 0 && time.Now().After(m.nextJoinLook) {
+		m.avoidForeigners(ctx)
+	}
 }
 
 // lead is what the leader does for the membership.
@@ -102,7 +104,7 @@ func (m *membership) search(ctx context.Context) {
 	seen := m.look(ctx, m.addresses())
 	for _, s := range seen {
 		if s.Cluster == cluster {
-			m.roster.note(s.card, time.Now())
+			m.meet(s)
 			m.relocate(s)
 		}
 	}
@@ -195,36 +197,6 @@ func (m *membership) leave() {
 		m.said.say(slog.LevelError, "cannot note that this node was removed", "error", err)
 	}
 	m.stop(errRemoved, m.left)
-}
-
-// avoidForeigners looks whether the addresses to join lead to another cluster. Nothing is ever mixed;
-// but a node that after its start finds only foreigners there was started wrongly, and stops.
-func (m *membership) avoidForeigners(ctx context.Context) {
-	if len(m.cfg.Join) == 0 || time.Now().Before(m.nextJoinLook) {
-		return
-	}
-	cluster := m.papers.read().Cluster
-	foreign := ""
-	for _, s := range m.look(ctx, m.addresses()) {
-		switch {
-		case s.Bound && s.Cluster == cluster:
-			m.atHome = true
-		case s.Bound:
-			foreign = s.Cluster
-			m.said.say(slog.LevelError, "an address to join belongs to another cluster", "address", s.at, "its_cluster", s.Cluster, "our_cluster", cluster)
-		}
-	}
-	if m.atHome || foreign == "" {
-		m.nextJoinLook = time.Now().Add(repeatComplaint)
-		return
-	}
-	if time.Since(m.began) > m.cfg.patience {
-		m.halt(foreignError(cluster, foreign, m.cfg.DataDir))
-	}
-}
-
-func foreignError(own, foreign, dir string) error {
-	return fmt.Errorf("--join leads to cluster %s, but the data in %s belongs to cluster %s: correct --join, or start on an empty directory", foreign, dir, own)
 }
 
 // promote gives a vote to one node that has caught up: twice in a row it had applied, by now, what was

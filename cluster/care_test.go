@@ -100,14 +100,13 @@ func TestLastMemberIsOpenedWithoutPeers(t *testing.T) {
 	}
 }
 
-func TestNodeThatFindsOnlyAnotherClusterGivesUp(t *testing.T) {
-	f, other := formed(t, "a"), formed(t, "a")
-	f.stop("a")
+func TestMemberThatFindsOnlyAnotherClusterGivesUp(t *testing.T) {
+	f, other := formed(t, "a", "b"), formed(t, "a")
+	f.stop("a", "b")
 	f.edit("a", func(c *Config) { c.Join, c.patience = other.cfg["a"].Join, time.Millisecond })
 	f.start("a")
 	f.wantFatal("a", "correct --join, or start on an empty directory")
 	f.wantSaid("a", "an address to join belongs to another cluster")
-	f.wantShapeOf("a", "a")
 	other.wantShapeOf("a", "a")
 }
 

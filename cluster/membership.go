@@ -48,6 +48,8 @@ type membership struct {
 	// cleared: this node may speak under its id.
 	cleared atomic.Bool
 
+	begun   bool               // the directory held something of Raft's when the node was started
+	onDisk  raft.Configuration // and these members, where that was looked up
 	raft    *raft.Raft
 	running chan struct{} // closed when raft is there
 
@@ -66,17 +68,18 @@ type membership struct {
 	lastCommit   uint64
 }
 
-func newMembership(cfg Config, p *papers, life uint64, leading func() bool) *membership {
+func newMembership(n *Node) *membership {
 	m := &membership{
-		cfg: cfg, papers: p, life: life, leading: leading, log: cfg.Logger,
-		roster: newRoster(), callers: newCallers(), turn: make(chan struct{}, 1), said: newComplaints(cfg.Logger),
+		cfg: n.cfg, papers: n.id, life: n.queue.incarnation, log: n.cfg.Logger, left: n.removed,
+		leading: func() bool { return n.proposer.leading() != nil },
+		roster:  newRoster(), callers: newCallers(), turn: make(chan struct{}, 1), said: newComplaints(n.cfg.Logger),
 		running: make(chan struct{}), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// begin gives the membership its Raft. Questions are answered from now on.
+// begin gives the membership its Raft. All questions are answered from now on.
 func (m *membership) begin(r *raft.Raft) {
 	m.raft = r
 	close(m.running)
@@ -109,14 +112,29 @@ func (m *membership) run(ctx context.Context) {
 // pace is how often a node looks after its membership.
 func (m *membership) pace() time.Duration { return min(careEvery, m.cfg.ElectionTimeout*5/2) }
 
+// started reports whether Raft is there.
+func (m *membership) started() bool {
+	select {
+	case <-m.running:
+		return true
+	default:
+		return false
+	}
+}
+
 // bound reports whether Raft has anything on disk. Then the node belongs to one cluster for ever.
-func (m *membership) bound() bool { return m.raft.LastIndex() > 0 || m.raft.CurrentTerm() > 0 }
+func (m *membership) bound() bool {
+	if !m.started() {
+		return m.begun
+	}
+	return m.raft.LastIndex() > 0 || m.raft.CurrentTerm() > 0
+}
 
 // halt stops the node for a reason that nothing but the operator can remove.
 func (m *membership) halt(why error) { m.stop(why, m.cfg.Fatal) }
 
 func (m *membership) stop(why error, by func(error)) {
-	if m.halted.CompareAndSwap(nil, &why) {
+	if m.halted.CompareAndSwap(nil, &why) && m.started() { // else Open says so
 		by(why)
 	}
 }
@@ -131,6 +149,9 @@ func (m *membership) refusal() error {
 
 // configuration returns the members as this node's Raft has them, perhaps not committed yet.
 func (m *membership) configuration() []raft.Server {
+	if !m.started() {
+		return m.onDisk.Servers
+	}
 	future := m.raft.GetConfiguration()
 	if future.Error() != nil {
 		return nil

@@ -44,14 +44,17 @@ func (m *membership) receive(c net.Conn, g peer.Greeting) {
 		m.callers.note(g.Address)
 	}
 	peer.Answer(c, askTimeout, func(text json.RawMessage) (any, error) {
+		var q query
+		if err := json.Unmarshal(text, &q); err != nil {
+			return nil, fmt.Errorf("read question: %w", err)
+		}
+		if q.Ask == askWho {
+			return m.card(), nil
+		}
 		select {
 		case <-m.running:
 		case <-m.ctx.Done():
 			return nil, errors.New("the node stops")
-		}
-		var q query
-		if err := json.Unmarshal(text, &q); err != nil {
-			return nil, fmt.Errorf("read question: %w", err)
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, changeTimeout)
 		defer cancel()

@@ -36,6 +36,9 @@ type card struct {
 	Leader  place  `json:"leader"` // as far as it knows
 }
 
+// roleStarting is that of a node that opens its directory. It says who it is, and takes part in nothing.
+const roleStarting = "starting"
+
 // entry is a card and how old it is, in milliseconds.
 type entry struct {
 	Card card  `json:"card"`
@@ -45,13 +48,16 @@ type entry struct {
 // card is what this node says of itself.
 func (m *membership) card() card {
 	id := m.papers.read()
-	address, leader := m.raft.LeaderWithID()
 	c := card{
 		Node: id.ID, Label: m.cfg.NodeID, Chosen: m.cfg.NodeIDGiven,
 		Address: m.network.Address(), Client: m.cfg.ClientAdvertise, Life: m.life, Reads: readable(),
 		Cluster: id.Cluster, Bound: m.bound(), Counted: id.Member, Expect: m.cfg.BootstrapExpect,
-		Role: strings.ToLower(m.raft.State().String()), Applied: m.raft.AppliedIndex(),
-		Leader: place{Node: string(leader), Address: string(address)},
+		Role: roleStarting,
+	}
+	if m.started() {
+		address, leader := m.raft.LeaderWithID()
+		c.Role, c.Applied = strings.ToLower(m.raft.State().String()), m.raft.AppliedIndex()
+		c.Leader = place{Node: string(leader), Address: string(address)}
 	}
 	if !c.Bound {
 		c.Callers = m.callers.recent()
@@ -167,6 +173,13 @@ func (m *membership) refresh(ctx context.Context) {
 	}
 }
 
+// meet notes a member that was just seen.
+func (m *membership) meet(s sighting) {
+	if s.Cluster == m.papers.read().Cluster && s.Role != roleStarting {
+		m.roster.note(s.card, time.Now())
+	}
+}
+
 // askMembers asks each other member who it is.
 func (m *membership) askMembers(ctx context.Context) {
 	members := m.configuration()
@@ -177,9 +190,7 @@ func (m *membership) askMembers(ctx context.Context) {
 		}
 	}
 	for _, seen := range m.look(ctx, where) {
-		if seen.Cluster == m.papers.read().Cluster {
-			m.roster.note(seen.card, time.Now())
-		}
+		m.meet(seen)
 	}
 	m.roster.keep(members)
 }

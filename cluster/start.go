@@ -84,9 +84,12 @@ func (n *Node) startRaft() (err error) {
 	started := false
 	defer func() { // also when the stores panic over what they cannot read
 		if !started {
-			err = errors.Join(err, n.disconnect())
+			err = errors.Join(err, shut(transport), n.disconnect())
 		}
 	}()
+	if err := n.refuseForeigners(); err != nil {
+		return err
+	}
 	if err := n.stores.enter(n.cfg.DataDir); err != nil {
 		return err
 	}
@@ -181,7 +184,10 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 		_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
 		return transport, nil
 	}
-	var err error
+	begun, err := n.stores.begun()
+	if err != nil {
+		return nil, err
+	}
 	n.network, err = peer.Listen(peer.Config{
 		Listen: n.cfg.PeerListen, Advertise: n.cfg.PeerAdvertise, Logger: n.cfg.Logger,
 		Security: n.cfg.PeerSecurity, MaxConns: n.cfg.MaxPeers,
@@ -189,9 +195,9 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.membership = newMembership(n.cfg, n.id, n.queue.incarnation, func() bool { return n.proposer.leading() != nil })
+	n.membership = newMembership(n)
 	n.membership.network = n.network
-	n.membership.left = n.removed
+	n.membership.begun = begun
 	layer := newStreamLayer(n.membership)
 	n.network.Serve(peer.Host{
 		Introduce: n.introduce,
@@ -203,6 +209,14 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 		},
 	})
 	return newTransport(layer, cfg), nil
+}
+
+// shut closes a transport of which Raft has not become the owner.
+func shut(transport raft.Transport) error {
+	if c, ok := transport.(raft.WithClose); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // disconnect ends what connect has begun.
