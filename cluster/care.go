@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -163,7 +162,7 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 		m.leave()
 	case answer.Settled:
 		// It was never counted on: the leader that had begun to add it was lost.
-		_, err := m.network.Ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
+		_, err := m.ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
 		m.try("the cluster does not take this node", err)
 	}
 }
@@ -226,8 +225,11 @@ func (m *membership) giveVote(ctx context.Context, s raft.Server) error {
 	if !member || s.Suffrage == raft.Voter {
 		return nil
 	}
-	if err := settled(ctx, m.raft.AddVoter(s.ID, s.Address, 0, changeTimeout)); err != nil {
-		return errors.Join(fmt.Errorf("promote node %s", s.ID), err)
+	err := m.alter(ctx, func(patience time.Duration) raft.IndexFuture {
+		return m.raft.AddVoter(s.ID, s.Address, 0, patience)
+	})
+	if err != nil {
+		return fmt.Errorf("promote node %s: %w", s.ID, err)
 	}
 	m.log.Info("node has a vote", "node", string(s.ID), "address", string(s.Address))
 	return nil

@@ -39,9 +39,8 @@ type membership struct {
 	roster *roster
 	// callers are nodes that this one may not know of otherwise.
 	callers *callers
-	// turn has room for one: the change of membership that is under way.
-	turn chan struct{}
-	said *complaints
+	turn    *turn
+	said    *complaints
 	// halted is why the node must not serve, once there is a reason.
 	halted atomic.Pointer[error]
 
@@ -72,7 +71,7 @@ func newMembership(n *Node) *membership {
 	m := &membership{
 		cfg: n.cfg, papers: n.id, life: n.queue.incarnation, log: n.cfg.Logger, left: n.removed,
 		leading: func() bool { return n.proposer.leading() != nil },
-		roster:  newRoster(), callers: newCallers(), turn: make(chan struct{}, 1), said: newComplaints(n.cfg.Logger),
+		roster:  newRoster(), callers: newCallers(), turn: newTurn(), said: newComplaints(n.cfg.Logger),
 		running: make(chan struct{}), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
