@@ -44,8 +44,8 @@ type membership struct {
 	// halted is why the node must not serve, once there is a reason.
 	halted atomic.Pointer[error]
 
-	// cleared: this node may speak under its id.
-	cleared atomic.Bool
+	// cleared: this node may speak under its id. oriented: it has heard how the others are.
+	cleared, oriented atomic.Bool
 
 	begun   bool               // the directory held something of Raft's when the node was started
 	onDisk  raft.Configuration // and these members, where that was looked up
@@ -101,9 +101,25 @@ func (m *membership) run(ctx context.Context) {
 		} else {
 			m.form(ctx)
 		}
+		m.pause(ctx, jitter(pace))
+	}
+}
+
+// pause waits before the next round, but no longer than until a node that has just found its leader can
+// hear from it how the others are.
+func (m *membership) pause(ctx context.Context, d time.Duration) {
+	end := time.Now().Add(d)
+	for left := d; left > 0 && ctx.Err() == nil; left = time.Until(end) {
+		if !m.oriented.Load() {
+			left = min(left, m.cfg.ElectionTimeout/8)
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(jitter(pace)):
+		case <-time.After(left):
+		}
+		if _, leader := m.raft.LeaderWithID(); leader != "" && !m.oriented.Load() && m.halted.Load() == nil {
+			m.refresh(ctx)
+			m.saveRoster()
 		}
 	}
 }

@@ -256,10 +256,13 @@ func (n *Node) Ready() error {
 	if err := n.membership.refusal(); err != nil {
 		return err
 	}
-	if n.proposer.leading() != nil || n.forward != nil && n.forward.attached.Load() {
-		return nil
+	if n.proposer.leading() == nil && (n.forward == nil || !n.forward.attached.Load()) {
+		return semaphore.ErrDown
 	}
-	return semaphore.ErrDown
+	if n.membership != nil && !n.membership.oriented.Load() {
+		return errors.New("the node is asking after the others")
+	}
+	return nil
 }
 
 // Close stops the node: what is in flight is given a moment to land, then callers are answered and

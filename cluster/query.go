@@ -94,6 +94,9 @@ func (m *membership) reply(ctx context.Context, q query) (any, error) {
 	}
 	switch q.Ask {
 	case askRoster:
+		if !m.oriented.Load() {
+			return nil, errNotLeader // in a moment
+		}
 		return m.roster.all(), nil
 	case askAdd:
 		return m.add(ctx, q.Node)

@@ -68,8 +68,9 @@ func (m *membership) card() card {
 // roster is what is known of the other members. The leader asks each of them, the others ask the leader.
 type roster struct {
 	mu    sync.Mutex
-	cards map[string]heard  // by id
-	at    map[string]string // by id: where a member answers that does not where the configuration has it
+	cards map[string]heard     // by id
+	at    map[string]string    // by id: where a member answers that does not where the configuration has it
+	since map[string]time.Time // by id: when a member was first asked after
 }
 
 type heard struct {
@@ -78,7 +79,7 @@ type heard struct {
 }
 
 func newRoster() *roster {
-	return &roster{cards: make(map[string]heard), at: make(map[string]string)}
+	return &roster{cards: make(map[string]heard), at: make(map[string]string), since: make(map[string]time.Time)}
 }
 
 // note keeps a card.
@@ -96,6 +97,18 @@ func (r *roster) of(id string) (card, bool) {
 	defer r.mu.Unlock()
 	h, known := r.cards[id]
 	return h.card, known && time.Since(h.when) < freshFor
+}
+
+// silent reports whether there was time enough to hear a member: else it is not known how it is.
+func (r *roster) silent(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, asked := r.since[id]
+	if !asked {
+		since = time.Now()
+		r.since[id] = since
+	}
+	return !r.cards[id].when.IsZero() || time.Since(since) > freshFor
 }
 
 // heardSince reports whether a member was heard after a moment.
@@ -126,6 +139,7 @@ func (r *roster) keep(members []raft.Server) {
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.cards, func(id string, _ heard) bool { return gone(id) })
 	maps.DeleteFunc(r.at, func(id string, _ string) bool { return gone(id) })
+	maps.DeleteFunc(r.since, func(id string, _ time.Time) bool { return gone(id) })
 }
 
 // moved says where a member answers; empty: where the configuration has it.
@@ -149,11 +163,13 @@ func (r *roster) locate(id, address string) string {
 	return address
 }
 
-// refresh brings the roster up to date.
+// refresh brings the roster up to date. From the first time on that it has done so, the node knows the
+// others as they are, and is fit to be asked.
 func (m *membership) refresh(ctx context.Context) {
 	m.roster.note(m.card(), time.Now())
 	if m.leading() {
 		m.askMembers(ctx)
+		m.oriented.Store(true)
 		return
 	}
 	if _, leader := m.raft.LeaderWithID(); leader == "" {
@@ -171,6 +187,7 @@ func (m *membership) refresh(ctx context.Context) {
 			m.roster.note(e.Card, now.Add(-time.Duration(e.Age)*time.Millisecond))
 		}
 	}
+	m.oriented.Store(true)
 }
 
 // meet notes a member that was just seen.
@@ -182,9 +199,8 @@ func (m *membership) meet(s sighting) {
 
 // askMembers asks each other member who it is.
 func (m *membership) askMembers(ctx context.Context) {
-	members := m.configuration()
 	var where []string
-	for _, s := range members {
+	for _, s := range m.configuration() {
 		if string(s.ID) != m.papers.ID {
 			where = append(where, m.roster.locate(string(s.ID), string(s.Address)))
 		}
@@ -192,13 +208,19 @@ func (m *membership) askMembers(ctx context.Context) {
 	for _, seen := range m.look(ctx, where) {
 		m.meet(seen)
 	}
-	m.roster.keep(members)
+	m.roster.keep(m.configuration())
 }
+
+// What a Member's role is where it is not known.
+const (
+	RoleUnreachable = "unreachable" // it was not heard for a while
+	RoleUnknown     = "unknown"     // there was no time yet to hear it
+)
 
 // Member is one node of the cluster.
 type Member struct {
 	ID, Label, Address string
-	Role               string // leader, follower or candidate; unreachable: it was not heard for a while
+	Role               string // leader, follower or candidate; or one of the following
 	Voter              bool
 	Self               bool   // the node that was asked
 	ClientAddress      string // where clients reach it; empty: it did not say, or was never heard
@@ -214,7 +236,7 @@ func (n *Node) Members() ([]Member, error) {
 	_, leader := n.raft.LeaderWithID()
 	var members []Member
 	for _, s := range future.Configuration().Servers {
-		one := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Applied: -1, Role: "unreachable"}
+		one := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Applied: -1, Role: RoleUnreachable}
 		switch {
 		case one.ID == n.id.ID:
 			n.describeSelf(&one)
@@ -222,7 +244,7 @@ func (n *Node) Members() ([]Member, error) {
 			n.membership.describe(&one)
 		}
 		switch {
-		case s.ID == leader && one.Role != "unreachable":
+		case s.ID == leader && one.Role != RoleUnreachable:
 			one.Role = "leader"
 		case one.Role == "leader" && leader != "": // it was when it was last asked
 			one.Role = "follower"
@@ -250,7 +272,10 @@ func (m *membership) describe(one *Member) {
 	if c.Applied > 0 {
 		one.Applied = int64(c.Applied)
 	}
-	if fresh {
+	switch {
+	case fresh:
 		one.Role = c.Role
+	case !m.roster.silent(one.ID):
+		one.Role = RoleUnknown
 	}
 }
