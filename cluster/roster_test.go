@@ -73,11 +73,11 @@ func TestNodeThatIsReadyKnowsTheOthers(t *testing.T) {
 
 func TestNodeThatWasAddedIsKnownAtOnce(t *testing.T) {
 	f := formed(t, "a", "b")
+	asked := f.letter(f.other().id.ID)
 	f.prepare("c", 0)
 	f.edit("c", func(c *Config) { c.Join = nil })
 	f.start("c")
 	f.wantSaid("c", "waiting for a cluster to join")
-	asked := f.letter(f.other().id.ID)
 	f.eventually(func() string {
 		if _, err := f.nodes[asked].Add(f.cfg["c"].PeerListen); err != nil {
 			return err.Error()

@@ -175,10 +175,10 @@ func TestChangeBehindAnotherEndsWithItsAsker(t *testing.T) {
 	}
 	f.start("a", "b")
 	f.wantShape("ab")
+	leader, follower := f.leading(), f.other()
 	f.prepare("c", 0)
 	f.edit("c", func(c *Config) { c.Join = nil })
 	f.start("c")
-	leader, follower := f.leading(), f.other()
 	select {
 	case leader.membership.turn.taken <- struct{}{}:
 	case <-time.After(fleetPatience):
@@ -189,7 +189,7 @@ func TestChangeBehindAnotherEndsWithItsAsker(t *testing.T) {
 	<-leader.membership.turn.taken
 	// Another change comes through, and finds nothing of the one before.
 	f.eventually(func() string {
-		if err := f.other().Transfer(""); err != nil {
+		if err := follower.Transfer(""); err != nil {
 			return fmt.Sprintf("transfer: %v", err)
 		}
 		return ""
