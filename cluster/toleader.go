@@ -104,10 +104,10 @@ func (m *membership) askOwn(ctx context.Context, address string, q query, answer
 	return json.Unmarshal(text, answer)
 }
 
-// ask puts a question to a node, and says how long it will wait.
+// ask puts a question to a node, and says how long it will wait, but for the answer's way back.
 func (m *membership) ask(ctx context.Context, address string, q query, answer any) (peer.Greeting, error) {
 	if end, bounded := ctx.Deadline(); bounded {
-		q.Patience = max(1, time.Until(end).Milliseconds())
+		q.Patience = max(1, time.Until(end).Milliseconds()*9/10)
 	}
 	return m.network.Ask(ctx, address, q, answer)
 }
