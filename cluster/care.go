@@ -25,26 +25,64 @@ func (m *membership) care(ctx context.Context) {
 	default:
 		m.confirm(ctx)
 	}
-	if len(m.cfg.Join) > 0 && time.Now().After(m.nextJoinLook) {
-		m.avoidForeigners(ctx)
+	if len(m.cfg.Join) > 0 {
+		m.aside(ctx, "cannot look for other clusters", m.avoidForeigners)
 	}
 }
 
 // lead is what the leader does for the membership.
 func (m *membership) lead(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
-	defer cancel()
 	if own, listed := m.own(); listed && string(own.Address) != m.network.Address() {
-		m.try("cannot note this node's address", m.inTurn(ctx, func() error {
-			return m.readdress(ctx, own, m.network.Address())
-		}))
+		m.aside(ctx, "cannot note this node's address", func(ctx context.Context) error {
+			return m.inTurn(ctx, func() error { return m.readdress(ctx, own, m.network.Address()) })
+		})
 	}
 	if _, err := written(m.reads()); err != nil {
-		m.said.say(slog.LevelError, "a member cannot read what this node writes: it must not lead", "error", err)
-		m.try("leadership was not handed over", m.handOver(ctx, ""))
+		m.said.say(slog.LevelError, "members cannot read what others write: replace the binaries of those that are too old or too new", "error", err)
+		m.aside(ctx, "leadership was not handed over", m.yield)
 		return
 	}
 	m.promote(ctx)
+}
+
+// aside makes a change beside the care for the membership, which must not wait for it: one at a time. It
+// returns false where another one is under way; the next round will see.
+func (m *membership) aside(ctx context.Context, failure string, change func(context.Context) error) bool {
+	select {
+	case m.beside <- struct{}{}:
+	default:
+		return false
+	}
+	m.asides.Go(func() {
+		defer func() { <-m.beside }()
+		ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+		defer cancel()
+		m.try(failure, change(ctx))
+	})
+	return true
+}
+
+// yield hands leadership to a voter that more members can follow than this node, if there is one. So it
+// goes to and fro between no two nodes, also where nobody can lead all.
+func (m *membership) yield(ctx context.Context) error {
+	m.askMembers(ctx) // one that stops says so
+	heir := m.betterLeader()
+	if heir == "" {
+		return nil
+	}
+	return m.handOver(ctx, heir)
+}
+
+func (m *membership) betterLeader() string {
+	known := m.reads()
+	best, most := "", followers(known, m.papers.ID)
+	for _, s := range m.configuration() {
+		heir, able := m.heir(string(s.ID))
+		if n := followers(known, string(heir.ID)); able && n > most {
+			best, most = string(heir.ID), n
+		}
+	}
+	return best
 }
 
 func (m *membership) try(what string, err error) {
@@ -214,8 +252,12 @@ func (m *membership) promote(ctx context.Context) {
 		if m.caughtUp[string(s.ID)] < 2 || !m.healthyWith(members, s) {
 			continue
 		}
-		delete(m.caughtUp, string(s.ID))
-		m.try("cannot give a node its vote", m.inTurn(ctx, func() error { return m.giveVote(ctx, s) }))
+		begun := m.aside(ctx, "cannot give a node its vote", func(ctx context.Context) error {
+			return m.inTurn(ctx, func() error { return m.giveVote(ctx, s) })
+		})
+		if begun {
+			delete(m.caughtUp, string(s.ID))
+		}
 		return
 	}
 }

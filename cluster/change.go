@@ -59,9 +59,14 @@ func (n *Node) change(q query, answer any) error {
 }
 
 // HandOver gives leadership to another voter, if this node leads and any other can be reached. It
-// returns when that is done, or could not be done for a while.
+// returns when that is done, or could not be done for a while. It is for a node that stops: the others
+// do not hand leadership to it any more.
 func (n *Node) HandOver() {
-	if n.membership == nil || n.raft.State() != raft.Leader {
+	if n.membership == nil {
+		return
+	}
+	n.membership.leaving.Store(true)
+	if n.raft.State() != raft.Leader {
 		return
 	}
 	ctx, cancel := context.WithTimeout(n.membership.ctx, drainTimeout)
@@ -240,7 +245,7 @@ func (m *membership) heir(id string) (raft.Server, bool) {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.papers.ID || id != "" && string(s.ID) != id {
 			continue
 		}
-		if c, fresh := m.roster.of(string(s.ID)); fresh && (best.ID == "" || c.Applied > furthest) {
+		if c, fresh := m.roster.of(string(s.ID)); fresh && !c.Leaving && (best.ID == "" || c.Applied > furthest) {
 			best, furthest = s, c.Applied
 		}
 	}

@@ -32,8 +32,11 @@ func (n *Node) refuseForeigners() (err error) {
 }
 
 // avoidForeigners looks whether the addresses to join lead to another cluster. With members of its own in
-// sight, a node only complains; without, it stops after a while.
-func (m *membership) avoidForeigners(ctx context.Context) {
+// sight, a node only complains; without, it stops after a while. It looks again once in a while.
+func (m *membership) avoidForeigners(ctx context.Context) error {
+	if time.Now().Before(m.nextJoinLook) {
+		return nil
+	}
 	own := m.papers.read().Cluster
 	var foreign sighting
 	for _, s := range m.look(ctx, m.addresses()) {
@@ -47,11 +50,12 @@ func (m *membership) avoidForeigners(ctx context.Context) {
 	}
 	if m.atHome || foreign.Node == "" {
 		m.nextJoinLook = time.Now().Add(repeatComplaint)
-		return
+		return nil
 	}
 	if time.Since(m.began) > m.cfg.patience {
 		m.halt(foreignError(own, foreign, m.cfg.DataDir))
 	}
+	return nil
 }
 
 func foreignError(own string, foreign sighting, dir string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,16 +56,22 @@ type membership struct {
 	ctx    context.Context // ends with the node
 	cancel context.CancelFunc
 
-	// The rest belongs to run.
-	began        time.Time
-	reserved     string    // the cluster that this empty node is reserved for
-	hearsay      []string  // addresses of empty nodes that others know
-	heard        time.Time // when there was last a sign of it
-	atHome       bool      // a member of the own cluster was found among the addresses to join
+	// leaving: this node stops, and must not lead any more.
+	leaving atomic.Bool
+
+	asides       sync.WaitGroup
+	beside       chan struct{} // has room for one: what is done beside run, to which these belong
+	atHome       bool          // a member of the own cluster was found among the addresses to join
 	nextJoinLook time.Time
-	named        []byte // the roster as it is on disk
-	caughtUp     map[string]int
-	lastCommit   uint64
+
+	// The rest belongs to run.
+	began      time.Time
+	reserved   string    // the cluster that this empty node is reserved for
+	hearsay    []string  // addresses of empty nodes that others know
+	heard      time.Time // when there was last a sign of it
+	named      []byte    // the roster as it is on disk
+	caughtUp   map[string]int
+	lastCommit uint64
 }
 
 func newMembership(n *Node) *membership {
@@ -72,7 +79,7 @@ func newMembership(n *Node) *membership {
 		cfg: n.cfg, papers: n.id, life: n.queue.incarnation, log: n.cfg.Logger, left: n.removed,
 		leading: func() bool { return n.proposer.leading() != nil },
 		roster:  newRoster(), callers: newCallers(), turn: newTurn(), said: newComplaints(n.cfg.Logger),
-		running: make(chan struct{}), caughtUp: map[string]int{},
+		running: make(chan struct{}), beside: make(chan struct{}, 1), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
@@ -88,6 +95,7 @@ var errStarting = errors.New("the node is starting")
 
 // run forms or finds the cluster, and then looks after the membership until ctx ends.
 func (m *membership) run(ctx context.Context) {
+	defer m.asides.Wait()
 	m.began = time.Now()
 	m.loadRoster()
 	if m.bound() {

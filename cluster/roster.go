@@ -31,6 +31,7 @@ type card struct {
 
 	Callers []string `json:"callers,omitempty"` // addresses of empty nodes that have asked this one, also empty
 
+	Leaving bool   `json:"leaving,omitempty"` // it stops
 	Role    string `json:"role"`
 	Applied uint64 `json:"applied"`
 	Leader  place  `json:"leader"` // as far as it knows
@@ -52,7 +53,7 @@ func (m *membership) card() card {
 		Node: id.ID, Label: m.cfg.NodeID, Chosen: m.cfg.NodeIDGiven,
 		Address: m.network.Address(), Client: m.cfg.ClientAdvertise, Life: m.life, Reads: readable(),
 		Cluster: id.Cluster, Bound: m.bound(), Counted: id.Member, Expect: m.cfg.BootstrapExpect,
-		Role: roleStarting,
+		Leaving: m.leaving.Load(), Role: roleStarting,
 	}
 	if m.started() {
 		address, leader := m.raft.LeaderWithID()
