@@ -38,7 +38,7 @@ func (m *membership) lead(ctx context.Context) {
 		})
 	}
 	if _, err := written(m.reads()); err != nil {
-		m.said.say(slog.LevelError, "members cannot read what others write: replace the binaries of those that are too old or too new", "error", err)
+		m.say(slog.LevelError, "members cannot read what others write: replace the binaries of those that are too old or too new", "error", err)
 		m.aside(ctx, "leadership was not handed over", m.yield)
 		return
 	}
@@ -85,9 +85,14 @@ func (m *membership) betterLeader() string {
 	return best
 }
 
+// say logs what an operator has to act on, once in a while.
+func (m *membership) say(level slog.Level, message string, args ...any) {
+	m.said.Say(level, message, "", args...)
+}
+
 func (m *membership) try(what string, err error) {
 	if err != nil {
-		m.said.say(slog.LevelWarn, what, "error", err)
+		m.say(slog.LevelWarn, what, "error", err)
 	}
 }
 
@@ -150,7 +155,7 @@ func (m *membership) search(ctx context.Context) {
 		return
 	}
 	if m.raft.LastIndex() == 0 && time.Since(m.began) > m.cfg.patience {
-		m.said.say(slog.LevelError, "this node has voted in a cluster of which nothing has arrived: if the nodes that formed it are gone for ever, empty the data directory", "cluster", cluster)
+		m.say(slog.LevelError, "this node has voted in a cluster of which nothing has arrived: if the nodes that formed it are gone for ever, empty the data directory", "cluster", cluster)
 	}
 }
 
@@ -188,7 +193,7 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 	own := m.card()
 	var answer standing
 	if err := m.askOwn(ctx, leader, query{Ask: askStanding, Card: &own}, &answer); err != nil {
-		m.said.say(slog.LevelInfo, "the leader does not know how this node stands", "leader", leader, "error", err)
+		m.say(slog.LevelInfo, "the leader does not know how this node stands", "leader", leader, "error", err)
 		return
 	}
 	switch {
@@ -231,7 +236,7 @@ func (m *membership) leave() {
 		return nil
 	})
 	if err != nil {
-		m.said.say(slog.LevelError, "cannot note that this node was removed", "error", err)
+		m.say(slog.LevelError, "cannot note that this node was removed", "error", err)
 	}
 	m.stop(errRemoved, m.left)
 }

@@ -45,7 +45,7 @@ func (m *membership) avoidForeigners(ctx context.Context) error {
 			m.atHome = true
 		case s.Bound:
 			foreign = s
-			m.said.say(slog.LevelError, "an address to join belongs to another cluster", "address", s.at, "its_cluster", s.Cluster, "our_cluster", own)
+			m.say(slog.LevelError, "an address to join belongs to another cluster", "address", s.at, "its_cluster", s.Cluster, "our_cluster", own)
 		}
 	}
 	if m.atHome || foreign.Node == "" {

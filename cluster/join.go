@@ -22,12 +22,12 @@ func (m *membership) join(ctx context.Context, existing sighting) {
 	case err == nil:
 		m.log.Debug("joined, waiting for the log", "cluster", existing.Cluster)
 	case errors.As(err, &no) && !slices.Contains(passing, told(no)):
-		m.said.say(slog.LevelError, "the cluster does not take this node", "cluster", existing.Cluster, "reason", no.Reason)
+		m.say(slog.LevelError, "the cluster does not take this node", "cluster", existing.Cluster, "reason", no.Reason)
 		if err := m.disengage(existing.Cluster); err != nil {
-			m.said.say(slog.LevelError, "cannot leave the cluster that does not take this node", "error", err)
+			m.say(slog.LevelError, "cannot leave the cluster that does not take this node", "error", err)
 		}
 	default:
-		m.said.say(slog.LevelInfo, "waiting for the cluster to take this node", "cluster", existing.Cluster, "error", err)
+		m.say(slog.LevelInfo, "waiting for the cluster to take this node", "cluster", existing.Cluster, "error", err)
 	}
 }
 

@@ -41,7 +41,7 @@ type membership struct {
 	// callers are nodes that this one may not know of otherwise.
 	callers *callers
 	turn    *turn
-	said    *complaints
+	said    *peer.Complaints
 	// halted is why the node must not serve, once there is a reason.
 	halted atomic.Pointer[error]
 
@@ -78,7 +78,7 @@ func newMembership(n *Node) *membership {
 	m := &membership{
 		cfg: n.cfg, papers: n.id, life: n.queue.incarnation, log: n.cfg.Logger, left: n.removed,
 		leading: func() bool { return n.proposer.leading() != nil },
-		roster:  newRoster(), callers: newCallers(), turn: newTurn(), said: newComplaints(n.cfg.Logger),
+		roster:  newRoster(), callers: newCallers(), turn: newTurn(), said: peer.NewComplaints(n.cfg.Logger, repeatComplaint),
 		running: make(chan struct{}), beside: make(chan struct{}, 1), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
