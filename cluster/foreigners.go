@@ -59,6 +59,10 @@ func (m *membership) avoidForeigners(ctx context.Context) error {
 }
 
 func foreignError(own string, foreign sighting, dir string) error {
-	return fmt.Errorf("--join leads to cluster %s, at %s, but the data in %s belongs to cluster %s: correct --join, or start on an empty directory",
-		cmp.Or(foreign.Cluster, "without an id"), foreign.at, dir, cmp.Or(own, "of this node alone"))
+	whose := "cluster " + own
+	if own == "" {
+		whose = "a cluster of this node alone"
+	}
+	return fmt.Errorf("--join leads to cluster %s, at %s, but the data in %s belongs to %s: correct --join, or start on an empty directory",
+		cmp.Or(foreign.Cluster, "without an id"), foreign.at, dir, whose)
 }

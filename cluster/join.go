@@ -21,7 +21,7 @@ func (m *membership) join(ctx context.Context, existing sighting) {
 	switch {
 	case err == nil:
 		m.log.Debug("joined, waiting for the log", "cluster", existing.Cluster)
-	case errors.As(err, &no) && !slices.Contains(passing, told(no)):
+	case errors.As(err, &no) && !slices.Contains(passing(), told(no)):
 		m.say(slog.LevelError, "the cluster does not take this node", "cluster", existing.Cluster, "reason", no.Reason)
 		if err := m.disengage(existing.Cluster); err != nil {
 			m.say(slog.LevelError, "cannot leave the cluster that does not take this node", "error", err)
@@ -171,7 +171,7 @@ func (m *membership) add(ctx context.Context, address string) (id string, err er
 		}
 		id = c.Node
 		err = m.admitNow(ctx, c)
-		for _, known := range passing {
+		for _, known := range passing() {
 			if errors.Is(err, known) { // it knows now which cluster wants it, and will ask again
 				return errOpen
 			}

@@ -19,7 +19,7 @@ var (
 )
 
 // passing are the errors of a leader that say nothing against what was asked.
-var passing = []error{errNotLeader, errOpen, errBusy}
+func passing() []error { return []error{errNotLeader, errOpen, errBusy} }
 
 // toLeader puts a question to the leader, which may be this node. While there is no leader it waits, and
 // where leadership moves, it follows. What may be asked twice is asked again where the outcome is open,
@@ -82,7 +82,7 @@ func (m *membership) once(ctx context.Context, q query, answer any) error {
 
 // told is the error that another node has answered.
 func told(no *peer.Refused) error {
-	for _, known := range passing {
+	for _, known := range passing() {
 		if no.Reason == known.Error() {
 			return known
 		}

@@ -80,7 +80,7 @@ func TestOutcomeOfAChangeIsNotGuessed(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", in, got, want)
 		}
 	}
-	for _, known := range passing { // as it comes over the wire
+	for _, known := range passing() { // as it comes over the wire
 		if got := told(&peer.Refused{Reason: known.Error()}); got != known {
 			t.Errorf("got %v, want %v", got, known)
 		}
