@@ -51,16 +51,22 @@ func (f *fleet) wantDescribed(name string) {
 	}
 }
 
+// wantReady waits until a node is ready.
+func (f *fleet) wantReady(name string) {
+	f.t.Helper()
+	f.eventually(func() string {
+		if err := f.nodes[name].Ready(); err != nil {
+			return name + ": " + err.Error()
+		}
+		return ""
+	})
+}
+
 func TestNodeThatIsReadyKnowsTheOthers(t *testing.T) {
 	f := newFleet(t, 3, 3)
 	look := func() {
 		for _, name := range []string{"a", "b", "c"} {
-			f.eventually(func() string {
-				if err := f.nodes[name].Ready(); err != nil {
-					return name + ": " + err.Error()
-				}
-				return ""
-			})
+			f.wantReady(name)
 			f.wantDescribed(name)
 		}
 	}
@@ -73,6 +79,8 @@ func TestNodeThatIsReadyKnowsTheOthers(t *testing.T) {
 
 func TestNodeThatWasAddedIsKnownAtOnce(t *testing.T) {
 	f := formed(t, "a", "b")
+	f.wantReady("a")
+	f.wantReady("b")
 	asked := f.letter(f.other().id.ID)
 	f.prepare("c", 0)
 	f.edit("c", func(c *Config) { c.Join = nil })
