@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -26,29 +25,74 @@ func (m *membership) care(ctx context.Context) {
 	default:
 		m.confirm(ctx)
 	}
-	m.avoidForeigners(ctx)
+	if len(m.cfg.Join) > 0 {
+		m.aside(ctx, "cannot look for other clusters", m.avoidForeigners)
+	}
 }
 
 // lead is what the leader does for the membership.
 func (m *membership) lead(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
-	defer cancel()
 	if own, listed := m.own(); listed && string(own.Address) != m.network.Address() {
-		m.try("cannot note this node's address", m.inTurn(ctx, func() error {
-			return m.readdress(ctx, own, m.network.Address())
-		}))
+		m.aside(ctx, "cannot note this node's address", func(ctx context.Context) error {
+			return m.inTurn(ctx, func() error { return m.readdress(ctx, own, m.network.Address()) })
+		})
 	}
 	if _, err := written(m.reads()); err != nil {
-		m.said.say(slog.LevelError, "a member cannot read what this node writes: it must not lead", "error", err)
-		m.try("leadership was not handed over", m.handOver(ctx, ""))
+		m.say(slog.LevelError, "members cannot read what others write: replace the binaries of those that are too old or too new", "error", err)
+		m.aside(ctx, "leadership was not handed over", m.yield)
 		return
 	}
 	m.promote(ctx)
 }
 
+// aside makes a change beside the care for the membership, which must not wait for it: one at a time. It
+// returns false where another one is under way; the next round will see.
+func (m *membership) aside(ctx context.Context, failure string, change func(context.Context) error) bool {
+	select {
+	case m.beside <- struct{}{}:
+	default:
+		return false
+	}
+	m.asides.Go(func() {
+		defer func() { <-m.beside }()
+		ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+		defer cancel()
+		m.try(failure, change(ctx))
+	})
+	return true
+}
+
+// yield hands leadership to a voter that more members can follow than this node, if there is one. So it
+// goes to and fro between no two nodes, also where nobody can lead all.
+func (m *membership) yield(ctx context.Context) error {
+	m.askMembers(ctx) // one that stops says so
+	heir := m.betterLeader()
+	if heir == "" {
+		return nil
+	}
+	return m.handOver(ctx, heir)
+}
+
+func (m *membership) betterLeader() string {
+	known := m.reads()
+	best, most := "", followers(known, m.papers.ID)
+	for _, s := range m.configuration() {
+		heir, able := m.heir(string(s.ID))
+		if n := followers(known, string(heir.ID)); able && n > most {
+			best, most = string(heir.ID), n
+		}
+	}
+	return best
+}
+
+// say logs what an operator has to act on, once in a while.
+func (m *membership) say(level slog.Level, message string, args ...any) {
+	m.said.Say(level, message, "", args...)
+}
+
 func (m *membership) try(what string, err error) {
 	if err != nil {
-		m.said.say(slog.LevelWarn, what, "error", err)
+		m.say(slog.LevelWarn, what, "error", err)
 	}
 }
 
@@ -102,7 +146,7 @@ func (m *membership) search(ctx context.Context) {
 	seen := m.look(ctx, m.addresses())
 	for _, s := range seen {
 		if s.Cluster == cluster {
-			m.roster.note(s.card, time.Now())
+			m.meet(s)
 			m.relocate(s)
 		}
 	}
@@ -111,7 +155,7 @@ func (m *membership) search(ctx context.Context) {
 		return
 	}
 	if m.raft.LastIndex() == 0 && time.Since(m.began) > m.cfg.patience {
-		m.said.say(slog.LevelError, "this node has voted in a cluster of which nothing has arrived: if the nodes that formed it are gone for ever, empty the data directory", "cluster", cluster)
+		m.say(slog.LevelError, "this node has voted in a cluster of which nothing has arrived: if the nodes that formed it are gone for ever, empty the data directory", "cluster", cluster)
 	}
 }
 
@@ -149,7 +193,7 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 	own := m.card()
 	var answer standing
 	if err := m.askOwn(ctx, leader, query{Ask: askStanding, Card: &own}, &answer); err != nil {
-		m.said.say(slog.LevelInfo, "the leader does not know how this node stands", "leader", leader, "error", err)
+		m.say(slog.LevelInfo, "the leader does not know how this node stands", "leader", leader, "error", err)
 		return
 	}
 	switch {
@@ -161,7 +205,7 @@ func (m *membership) inquire(ctx context.Context, leader string) {
 		m.leave()
 	case answer.Settled:
 		// It was never counted on: the leader that had begun to add it was lost.
-		_, err := m.network.Ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
+		_, err := m.ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
 		m.try("the cluster does not take this node", err)
 	}
 }
@@ -192,39 +236,9 @@ func (m *membership) leave() {
 		return nil
 	})
 	if err != nil {
-		m.said.say(slog.LevelError, "cannot note that this node was removed", "error", err)
+		m.say(slog.LevelError, "cannot note that this node was removed", "error", err)
 	}
 	m.stop(errRemoved, m.left)
-}
-
-// avoidForeigners looks whether the addresses to join lead to another cluster. Nothing is ever mixed;
-// but a node that after its start finds only foreigners there was started wrongly, and stops.
-func (m *membership) avoidForeigners(ctx context.Context) {
-	if len(m.cfg.Join) == 0 || time.Now().Before(m.nextJoinLook) {
-		return
-	}
-	cluster := m.papers.read().Cluster
-	foreign := ""
-	for _, s := range m.look(ctx, m.addresses()) {
-		switch {
-		case s.Bound && s.Cluster == cluster:
-			m.atHome = true
-		case s.Bound:
-			foreign = s.Cluster
-			m.said.say(slog.LevelError, "an address to join belongs to another cluster", "address", s.at, "its_cluster", s.Cluster, "our_cluster", cluster)
-		}
-	}
-	if m.atHome || foreign == "" {
-		m.nextJoinLook = time.Now().Add(repeatComplaint)
-		return
-	}
-	if time.Since(m.began) > m.cfg.patience {
-		m.halt(foreignError(cluster, foreign, m.cfg.DataDir))
-	}
-}
-
-func foreignError(own, foreign, dir string) error {
-	return fmt.Errorf("--join leads to cluster %s, but the data in %s belongs to cluster %s: correct --join, or start on an empty directory", foreign, dir, own)
 }
 
 // promote gives a vote to one node that has caught up: twice in a row it had applied, by now, what was
@@ -243,8 +257,12 @@ func (m *membership) promote(ctx context.Context) {
 		if m.caughtUp[string(s.ID)] < 2 || !m.healthyWith(members, s) {
 			continue
 		}
-		delete(m.caughtUp, string(s.ID))
-		m.try("cannot give a node its vote", m.inTurn(ctx, func() error { return m.giveVote(ctx, s) }))
+		begun := m.aside(ctx, "cannot give a node its vote", func(ctx context.Context) error {
+			return m.inTurn(ctx, func() error { return m.giveVote(ctx, s) })
+		})
+		if begun {
+			delete(m.caughtUp, string(s.ID))
+		}
 		return
 	}
 }
@@ -254,8 +272,11 @@ func (m *membership) giveVote(ctx context.Context, s raft.Server) error {
 	if !member || s.Suffrage == raft.Voter {
 		return nil
 	}
-	if err := settled(ctx, m.raft.AddVoter(s.ID, s.Address, 0, changeTimeout)); err != nil {
-		return errors.Join(fmt.Errorf("promote node %s", s.ID), err)
+	err := m.alter(ctx, func(patience time.Duration) raft.IndexFuture {
+		return m.raft.AddVoter(s.ID, s.Address, 0, patience)
+	})
+	if err != nil {
+		return fmt.Errorf("promote node %s: %w", s.ID, err)
 	}
 	m.log.Info("node has a vote", "node", string(s.ID), "address", string(s.Address))
 	return nil

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -100,14 +101,13 @@ func TestLastMemberIsOpenedWithoutPeers(t *testing.T) {
 	}
 }
 
-func TestNodeThatFindsOnlyAnotherClusterGivesUp(t *testing.T) {
-	f, other := formed(t, "a"), formed(t, "a")
-	f.stop("a")
+func TestMemberThatFindsOnlyAnotherClusterGivesUp(t *testing.T) {
+	f, other := formed(t, "a", "b"), formed(t, "a")
+	f.stop("a", "b")
 	f.edit("a", func(c *Config) { c.Join, c.patience = other.cfg["a"].Join, time.Millisecond })
 	f.start("a")
 	f.wantFatal("a", "correct --join, or start on an empty directory")
 	f.wantSaid("a", "an address to join belongs to another cluster")
-	f.wantShapeOf("a", "a")
 	other.wantShapeOf("a", "a")
 }
 
@@ -152,4 +152,29 @@ func TestCopyOfADataDirectoryGivesUp(t *testing.T) {
 	f.wantShape("abc")
 	f.start("d")
 	f.wantFatal("d", "a copy of its data directory is in use")
+}
+
+// What takes long is done beside the care for the membership: others are asked after all the same.
+func TestLongChangeDoesNotKeepANodeFromKnowingTheOthers(t *testing.T) {
+	f := formed(t, "a", "b")
+	leader := f.leading()
+	m := leader.membership
+	held, release := make(chan struct{}), make(chan struct{})
+	f.eventually(func() string {
+		begun := m.aside(m.ctx, "", func(context.Context) error { close(held); <-release; return nil })
+		if !begun {
+			return "something else is under way"
+		}
+		return ""
+	})
+	defer close(release)
+	<-held
+	other := f.other().id.ID
+	began := time.Now()
+	f.eventually(func() string {
+		if !m.roster.heardSince(other, began) {
+			return "the other node was not heard"
+		}
+		return ""
+	})
 }

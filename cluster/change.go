@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +13,18 @@ import (
 // errAlone answers what makes sense only among several nodes.
 var errAlone = errors.New("this node has no peers: start it with --peer-listen")
 
+// Add, Remove and Transfer can be asked of any node, and end soon after Config.Hold. A *semaphore.Error of
+// theirs says that the outcome is not known (CodeUncertain), or that for want of a leader, or of a turn,
+// certainly nothing was done (CodeDown); any other error is a refusal. All may be repeated.
+
 // Add adds the empty node that waits at a peer address to the cluster, and returns its id. It becomes a
-// voter by itself when it has caught up. Any node may be asked; an error may mean that the outcome is
-// not known, and Add may be repeated.
+// voter by itself when it has caught up.
 func (n *Node) Add(address string) (string, error) {
 	var id string
 	err := n.change(query{Ask: askAdd, Node: address}, &id)
+	if err == nil { // whoever asks this node next finds it described
+		n.membership.refresh(n.membership.ctx)
+	}
 	return id, err
 }
 
@@ -47,15 +52,21 @@ func (n *Node) change(q query, answer any) error {
 	if n.membership == nil {
 		return errAlone
 	}
-	ctx, cancel := context.WithTimeout(n.membership.ctx, 2*changeTimeout)
+	// Once there is a leader, it may have to ask a member that does not answer.
+	ctx, cancel := context.WithTimeout(n.membership.ctx, n.cfg.Hold+askTimeout)
 	defer cancel()
 	return n.membership.toLeader(ctx, q, answer)
 }
 
 // HandOver gives leadership to another voter, if this node leads and any other can be reached. It
-// returns when that is done, or could not be done for a while.
+// returns when that is done, or could not be done for a while. It is for a node that stops: the others
+// do not hand leadership to it any more.
 func (n *Node) HandOver() {
-	if n.membership == nil || n.raft.State() != raft.Leader {
+	if n.membership == nil {
+		return
+	}
+	n.membership.leaving.Store(true)
+	if n.raft.State() != raft.Leader {
 		return
 	}
 	ctx, cancel := context.WithTimeout(n.membership.ctx, drainTimeout)
@@ -132,8 +143,10 @@ func (m *membership) expel(ctx context.Context, s raft.Server) error {
 	if live < voters/2+1 {
 		return fmt.Errorf("without node %s, %d of %d voters could be reached: too few to decide anything", s.ID, live, voters)
 	}
-	// To its end, whoever waits: until it is decided, nobody may be told that it is.
-	if err := settled(m.ctx, m.raft.RemoveServer(s.ID, 0, changeTimeout)); err != nil {
+	err := m.alter(ctx, func(patience time.Duration) raft.IndexFuture {
+		return m.raft.RemoveServer(s.ID, 0, patience)
+	})
+	if err != nil {
 		return fmt.Errorf("remove node %s: %w", s.ID, err)
 	}
 	m.log.Info("node removed", "node", string(s.ID), "address", string(s.Address))
@@ -196,7 +209,7 @@ func (m *membership) handOver(ctx context.Context, to string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("hand over to node %s: %w", heir.ID, cmp.Or(err, ctx.Err()))
+			return fmt.Errorf("hand over to node %s: %w", heir.ID, errors.Join(errOpen, err))
 		case <-time.After(m.cfg.ElectionTimeout / 4):
 		}
 	}
@@ -218,7 +231,7 @@ func (m *membership) succeeded(ctx context.Context, heir raft.Server, exactly bo
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("no leader was elected in time")
+			return errOpen
 		case <-time.After(m.cfg.ElectionTimeout / 8):
 		}
 	}
@@ -232,7 +245,7 @@ func (m *membership) heir(id string) (raft.Server, bool) {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.papers.ID || id != "" && string(s.ID) != id {
 			continue
 		}
-		if c, fresh := m.roster.of(string(s.ID)); fresh && (best.ID == "" || c.Applied > furthest) {
+		if c, fresh := m.roster.of(string(s.ID)); fresh && !c.Leaving && (best.ID == "" || c.Applied > furthest) {
 			best, furthest = s, c.Applied
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
-// minElectionTimeout is the shortest that may be set: below it, a slow disk looks like a dead leader.
-const minElectionTimeout = 100 * time.Millisecond
+// MinElectionTimeout is the shortest that may be set: below it, a slow disk looks like a dead leader.
+const MinElectionTimeout = 100 * time.Millisecond
 
 // Config is how a node is opened. DefaultConfig fills in everything but DataDir. Without a Logger
 // nothing is logged; without Metrics nobody can read them.
@@ -67,6 +67,7 @@ type Config struct {
 	Removed func(error)
 
 	patience time.Duration // searchPatience
+	backup   *backup       // what Restore holds
 
 	Clock   Clock
 	Logger  *slog.Logger
@@ -111,22 +112,39 @@ func (c Config) complete() Config {
 	return c
 }
 
-func (c Config) validate() error {
+// examine looks at what the configuration names, before anything is made.
+func (c *Config) examine() (err error) {
+	switch {
+	case c.Restore != "":
+		c.backup, err = readBackup(c.Restore)
+	case c.RecoverSingle:
+		var id identity
+		if id, err = peekIdentity(c.DataDir); err == nil && id.ID == "" {
+			err = nothingToRecover(c.DataDir)
+		}
+	}
+	return err
+}
+
+// Validate refuses a configuration that cannot be, whatever the data directory holds. Open does so, too.
+func (c Config) Validate() error {
 	switch {
 	case c.DataDir == "":
 		return fmt.Errorf("no data directory")
 	case c.LogStore != LogStoreWAL && c.LogStore != LogStoreBoltDB:
 		return fmt.Errorf("unknown log store %q: %s or %s", c.LogStore, LogStoreWAL, LogStoreBoltDB)
-	case c.PeerListen != "" && c.ElectionTimeout < minElectionTimeout:
-		return fmt.Errorf("election timeout must be at least %v", minElectionTimeout)
+	case c.PeerListen != "" && c.ElectionTimeout < MinElectionTimeout:
+		return fmt.Errorf("election timeout must be at least %v", MinElectionTimeout)
 	case c.BootstrapExpect < 0:
 		return fmt.Errorf("bootstrap expect must not be negative")
 	case c.PeerListen == "" && (len(c.Join) > 0 || c.BootstrapExpect > 0):
 		return fmt.Errorf("a node that does not listen for peers cannot join or form a cluster with them")
 	case c.Restore != "" && c.RecoverSingle:
-		return fmt.Errorf("restore needs an empty data directory, and recover single one that is not")
-	case (c.Restore != "" || c.RecoverSingle) && (len(c.Join) > 0 || c.BootstrapExpect > 0):
-		return fmt.Errorf("who restores or recovers begins a new cluster: it cannot join or wait for others")
+		return fmt.Errorf("--restore begins anew and --recover-single goes on: give one of them")
+	case c.Restore != "" && (len(c.Join) > 0 || c.BootstrapExpect > 1):
+		return fmt.Errorf("--restore begins a cluster of one: the other nodes --join it, it joins none and waits for none")
+	case c.RecoverSingle && (len(c.Join) > 0 || c.BootstrapExpect > 0):
+		return fmt.Errorf("--recover-single makes a cluster of one: leave out --join and --bootstrap-expect")
 	case c.Hold <= 0:
 		return fmt.Errorf("hold must be longer than 0")
 	case c.WaiterGrace <= 0:

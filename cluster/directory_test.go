@@ -103,7 +103,7 @@ func TestLogThatEndsBeforeItsSnapshotIsToldOf(t *testing.T) {
 func TestDirectoryOfAnotherNodeIsRefused(t *testing.T) {
 	cfg := usedDirectory(t, LogStoreWAL)
 	path := filepath.Join(cfg.DataDir, identityFile)
-	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
+	id, err := loadIdentity(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,10 @@
 // nodes of one cluster, each to a node that is meant by its id: whatever goes wrong while a cluster is
 // formed (forming.go) or changed (join.go, change.go, promote in care.go), two clusters never mix, and
 // a node whose disk was lost never votes under its old id. What a node promises it has written down
-// first (identity.go, papers.go), and when its log is not whole, it does not start (evidence.go).
-// Nodes find out about each other by asking (query.go, look.go, roster.go).
+// first (identity.go, papers.go), and when its log is not whole, it does not start (evidence.go); nor does
+// a cluster of one that is to join another (foreigners.go). What speaks against a start is found out before
+// the directory is touched. Nodes find out about each other by asking (query.go, look.go, roster.go); the
+// leader changes the members one at a time, and never guesses what became of a change (turn.go, toleader.go).
 //
 // To add a command, edit fsm (the format and the meaning of the request); this package carries
 // requests without looking into them, except for Acquire. To add a question that nodes ask each other,

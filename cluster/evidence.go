@@ -37,15 +37,21 @@ func (s *stores) term() (uint64, error) {
 // mendBootstrap undoes a bootstrap that was cut short between its two writes. Nothing was said to
 // anybody: who takes part in an election is in a later term.
 func (s *stores) mendBootstrap() error {
-	term, err := s.term()
-	if err != nil || term != 1 {
-		return err
-	}
-	last, err := s.lastIndex()
-	if err != nil || last > 0 {
+	if short, err := s.cutShort(); err != nil || !short {
 		return err
 	}
 	return s.stable.SetUint64([]byte(currentTerm), 0)
+}
+
+// cutShort reports whether a bootstrap was killed between its two writes, or a restoring before its
+// snapshot was there.
+func (s *stores) cutShort() (bool, error) {
+	term, err := s.term()
+	if err != nil || term != 1 {
+		return false, err
+	}
+	last, err := s.lastIndex()
+	return last == 0, err
 }
 
 // begun reports whether there is anything of Raft's on disk: then the directory belongs to one cluster
@@ -55,7 +61,8 @@ func (s *stores) begun() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look for existing state: %w", err)
 	}
-	return begun, nil
+	short, err := s.cutShort()
+	return begun && !short, err
 }
 
 // checkWhole refuses a directory that has lost part of what it held, as far as that can be told.
@@ -73,11 +80,8 @@ func (s *stores) checkWhole(dir string, id identity, log *slog.Logger) error {
 	if err := s.checkTerm(dir); err != nil {
 		return err
 	}
-	if end >= snapshot {
-		return removeDurably(filepath.Join(dir, installedFile))
-	}
-	if _, err := os.Stat(filepath.Join(dir, installedFile)); err == nil {
-		return s.dropLog(end)
+	if end >= snapshot || installed(dir) {
+		return nil
 	}
 	members, err := s.configuration()
 	if err != nil {
@@ -87,6 +91,26 @@ func (s *stores) checkWhole(dir string, id identity, log *slog.Logger) error {
 		return lost(dir, fmt.Sprintf("it ends at entry %d, before the snapshot at %d", end, snapshot))
 	}
 	log.Error("the log ends before its snapshot: what was acknowledged after the snapshot is lost", "data_dir", dir, "log_ends", end, "snapshot", snapshot)
+	return nil
+}
+
+// installed reports whether the log may end before its snapshot.
+func installed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, installedFile))
+	return err == nil
+}
+
+// mendLog makes the log follow on the snapshot.
+func (s *stores) mendLog(dir string) error {
+	end, snapshot, err := s.ends()
+	switch {
+	case err != nil:
+		return err
+	case end >= snapshot:
+		return removeDurably(filepath.Join(dir, installedFile))
+	case installed(dir):
+		return s.dropLog(end)
+	}
 	return nil
 }
 

@@ -139,6 +139,7 @@ func TestMemberThatGotASnapshotStarts(t *testing.T) {
 			}
 			log, _ = s.noted(newPapers(other.DataDir, id))
 			steps(t,
+				func() error { return s.enter(other.DataDir) },
 				func() error {
 					return log.StoreLogs([]*raft.Log{{Index: last + 101, Term: meta.Term, Type: raft.LogNoop}})
 				},

@@ -35,7 +35,7 @@ func (m *membership) form(ctx context.Context) {
 	existing, err := formedAmong(seen, id.Cluster)
 	switch {
 	case err != nil:
-		m.said.say(slog.LevelError, "cannot join", "error", err)
+		m.say(slog.LevelError, "cannot join", "error", err)
 	case existing.Cluster != "":
 		m.join(ctx, existing)
 	case id.Cluster != "":
@@ -43,7 +43,7 @@ func (m *membership) form(ctx context.Context) {
 	case m.cfg.BootstrapExpect > 0:
 		m.gather(ctx, seen)
 	default:
-		m.said.say(slog.LevelInfo, "waiting for a cluster to join", "join", m.cfg.Join, "peer_address", m.network.Address())
+		m.say(slog.LevelInfo, "waiting for a cluster to join", "join", m.cfg.Join, "peer_address", m.network.Address())
 	}
 }
 
@@ -78,7 +78,7 @@ func (m *membership) release(seen []sighting) {
 		return
 	}
 	if err := m.disengage(id.Cluster); err != nil {
-		m.said.say(slog.LevelError, "the cluster that this node is reserved for is not formed", "cluster", id.Cluster, "why", why, "error", err)
+		m.say(slog.LevelError, "the cluster that this node is reserved for is not formed", "cluster", id.Cluster, "why", why, "error", err)
 		return
 	}
 	m.log.Debug("not reserved any more", "cluster", id.Cluster, "why", why)
@@ -121,14 +121,14 @@ func (m *membership) gather(ctx context.Context, seen []sighting) {
 		switch {
 		case s.Bound || s.Expect == 0:
 		case s.Expect != own.Expect:
-			m.said.say(slog.LevelError, "nodes disagree on --bootstrap-expect: nothing is formed until they agree", "ours", own.Expect, "theirs", s.Expect, "their_address", s.Address)
+			m.say(slog.LevelError, "nodes disagree on --bootstrap-expect: nothing is formed until they agree", "ours", own.Expect, "theirs", s.Expect, "their_address", s.Address)
 			return
 		case s.Cluster == "":
 			empty = append(empty, s.card)
 		}
 	}
 	if len(empty) < own.Expect {
-		m.said.say(slog.LevelInfo, "waiting for nodes to form a cluster", "expected", own.Expect, "seen", len(empty), "join", m.cfg.Join)
+		m.say(slog.LevelInfo, "waiting for nodes to form a cluster", "expected", own.Expect, "seen", len(empty), "join", m.cfg.Join)
 		return
 	}
 	slices.SortFunc(empty, compareNodes)
@@ -137,7 +137,7 @@ func (m *membership) gather(ctx context.Context, seen []sighting) {
 		return
 	}
 	if err := distinct(founders); err != nil {
-		m.said.say(slog.LevelError, "cannot form a cluster", "error", err)
+		m.say(slog.LevelError, "cannot form a cluster", "error", err)
 		return
 	}
 	if err := m.found(ctx, founders); err != nil {

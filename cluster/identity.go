@@ -28,6 +28,8 @@ type identity struct {
 	Removed bool   `json:"removed,omitempty"` // and does not any more, by an operator's word
 	// Recovering: the directory is being made into a cluster of one.
 	Recovering bool `json:"recovering,omitempty"`
+	// Restoring: the directory was made to restore a state into it, which is not there yet.
+	Restoring bool `json:"restoring,omitempty"`
 }
 
 // place is a node and where it is reached.
@@ -45,13 +47,15 @@ const (
 var errRemoved = errors.New("this node was removed from the cluster by SEM.NODE REMOVE; start it on an empty directory to join again")
 
 // loadIdentity reads the directory's identity, or gives it one. The caller holds the directory's lock.
-func loadIdentity(dir, logStore string) (identity, error) {
+func loadIdentity(cfg Config) (identity, error) {
+	dir, logStore := cfg.DataDir, cfg.LogStore
 	id, err := peekIdentity(dir)
 	switch {
 	case err != nil:
 		return identity{}, err
 	case id.ID == "":
-		return newIdentity(filepath.Join(dir, identityFile), logStore)
+		id = identity{Format: formatNow, ID: randomID(), LogStore: logStore, Restoring: cfg.Restore != ""}
+		return id, id.save(filepath.Join(dir, identityFile))
 	case id.LogStore != logStore:
 		return identity{}, fmt.Errorf("%s was made with --log-store %s and cannot be opened with %s", dir, id.LogStore, logStore)
 	case id.Removed:
@@ -81,11 +85,6 @@ func peekIdentity(dir string) (identity, error) {
 		return identity{}, fmt.Errorf("%s: no id", path)
 	}
 	return id, nil
-}
-
-func newIdentity(path, logStore string) (identity, error) {
-	id := identity{Format: formatNow, ID: randomID(), LogStore: logStore}
-	return id, id.save(path)
 }
 
 func (id identity) save(path string) error {

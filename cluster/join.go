@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -19,13 +21,13 @@ func (m *membership) join(ctx context.Context, existing sighting) {
 	switch {
 	case err == nil:
 		m.log.Debug("joined, waiting for the log", "cluster", existing.Cluster)
-	case errors.As(err, &no) && no.Reason != errNotLeader.Error():
-		m.said.say(slog.LevelError, "the cluster does not take this node", "cluster", existing.Cluster, "reason", no.Reason)
+	case errors.As(err, &no) && !slices.Contains(passing(), told(no)):
+		m.say(slog.LevelError, "the cluster does not take this node", "cluster", existing.Cluster, "reason", no.Reason)
 		if err := m.disengage(existing.Cluster); err != nil {
-			m.said.say(slog.LevelError, "cannot leave the cluster that does not take this node", "error", err)
+			m.say(slog.LevelError, "cannot leave the cluster that does not take this node", "error", err)
 		}
 	default:
-		m.said.say(slog.LevelInfo, "waiting for the cluster to take this node", "cluster", existing.Cluster, "error", err)
+		m.say(slog.LevelInfo, "waiting for the cluster to take this node", "cluster", existing.Cluster, "error", err)
 	}
 }
 
@@ -47,49 +49,43 @@ func (m *membership) tryJoin(ctx context.Context, existing sighting) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	own := m.card()
-	_, err = m.network.Ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
+	_, err = m.ask(ctx, leader, query{Ask: askJoin, Card: &own}, &struct{}{})
 	return err
 }
 
 // admitMember makes a node a member without a vote, on the leader. It is asked again and again, also
 // for nodes that are members already.
 func (m *membership) admitMember(ctx context.Context, c card) error {
-	return m.inTurn(ctx, func() error {
-		if err := m.acquainted(ctx, &c); err != nil {
-			return err
-		}
-		if s, member := find(m.configuration(), c.Node); member && m.twin(ctx, s, c) {
-			return errTwin
-		} else if member {
-			return m.readdress(ctx, s, c.Address)
-		}
-		if c.Counted {
-			return errRemoved
-		}
-		if err := m.understands(c); err != nil {
-			return err
-		}
-		if err := m.makeRoom(ctx, c); err != nil {
-			return err
-		}
-		err := settled(ctx, m.raft.AddNonvoter(raft.ServerID(c.Node), raft.ServerAddress(c.Address), 0, changeTimeout))
-		if err != nil {
-			return fmt.Errorf("add node %s: %w", c.Node, err)
-		}
-		m.log.Info("node added", "node", c.Node, "label", c.Label, "address", c.Address)
-		return nil
-	})
+	return m.inTurn(ctx, func() error { return m.admitNow(ctx, c) })
 }
 
-// inTurn makes one change of membership at a time.
-func (m *membership) inTurn(ctx context.Context, change func() error) error {
-	select {
-	case m.turn <- struct{}{}:
-	case <-ctx.Done():
-		return errors.New("another change of membership is under way")
+func (m *membership) admitNow(ctx context.Context, c card) error {
+	if err := m.acquainted(ctx, &c); err != nil {
+		return err
 	}
-	defer func() { <-m.turn }()
-	return change()
+	if s, member := find(m.configuration(), c.Node); member && m.twin(ctx, s, c) {
+		return errTwin
+	} else if member {
+		return m.readdress(ctx, s, c.Address)
+	}
+	if c.Counted {
+		return errRemoved
+	}
+	if err := m.understands(c); err != nil {
+		return err
+	}
+	if err := m.makeRoom(ctx, c); err != nil {
+		return err
+	}
+	err := m.alter(ctx, func(patience time.Duration) raft.IndexFuture {
+		return m.raft.AddNonvoter(raft.ServerID(c.Node), raft.ServerAddress(c.Address), 0, patience)
+	})
+	if err != nil {
+		return fmt.Errorf("add node %s: %w", c.Node, err)
+	}
+	m.roster.note(c, time.Now())
+	m.log.Info("node added", "node", c.Node, "label", c.Label, "address", c.Address)
+	return nil
 }
 
 // acquainted calls a node back where it says that it is reached, and brings its card up to date.
@@ -152,26 +148,59 @@ func (m *membership) readdress(ctx context.Context, s raft.Server, address strin
 	if s.Suffrage != raft.Voter {
 		change = m.raft.AddNonvoter
 	}
-	if err := settled(ctx, change(s.ID, raft.ServerAddress(address), 0, changeTimeout)); err != nil {
+	err := m.alter(ctx, func(patience time.Duration) raft.IndexFuture {
+		return change(s.ID, raft.ServerAddress(address), 0, patience)
+	})
+	if err != nil {
 		return fmt.Errorf("change the address of node %s: %w", s.ID, err)
+	}
+	if string(s.Address) == string(s.ID) { // without peers it had none
+		m.log.Info("node has an address for others", "node", string(s.ID), "address", address)
+		return nil
 	}
 	m.log.Info("node has moved", "node", string(s.ID), "from", string(s.Address), "to", address)
 	return nil
 }
 
 // add adds the empty node that waits at an address, on the leader, and returns its id.
-func (m *membership) add(ctx context.Context, address string) (string, error) {
+func (m *membership) add(ctx context.Context, address string) (id string, err error) {
+	err = m.inTurn(ctx, func() error {
+		c, err := m.reserveFor(ctx, address)
+		if err != nil {
+			return err
+		}
+		id = c.Node
+		err = m.admitNow(ctx, c)
+		for _, known := range passing() {
+			if errors.Is(err, known) { // it knows now which cluster wants it, and will ask again
+				return errOpen
+			}
+		}
+		return err
+	})
+	return id, err
+}
+
+// reserveFor reserves the empty node at an address for this cluster.
+func (m *membership) reserveFor(ctx context.Context, address string) (card, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	q := query{
 		Ask: askReserve, Cluster: m.papers.read().Cluster,
 		Founder: place{Node: m.papers.ID, Address: m.network.Address()},
 	}
-	ask, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	var c card
-	if _, err := m.network.Ask(ask, address, q, &c); err != nil {
-		return "", fmt.Errorf("ask the node at %s: %w", address, err)
+	_, err := m.ask(ctx, address, q, &c)
+	var unasked peer.Unasked
+	var no *peer.Refused
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.As(err, &unasked), errors.As(err, &no):
+		return card{}, fmt.Errorf("ask the node at %s: %w", address, err)
+	default:
+		return card{}, errOpen
 	}
-	return c.Node, m.admitMember(ctx, c)
 }
 
 // understands refuses a node that cannot read what the cluster writes.

@@ -116,7 +116,7 @@ func (m *membership) checkTwin(c card, at string) {
 	if c.Life == m.life {
 		return
 	}
-	m.said.say(slog.LevelError, "this node's identity is in use elsewhere: a copy of its data directory", "address", at, "its_address", c.Address)
+	m.say(slog.LevelError, "this node's identity is in use elsewhere: a copy of its data directory", "address", at, "its_address", c.Address)
 	if own, listed := m.own(); !listed || string(own.Address) != m.network.Address() {
 		m.halt(errTwin)
 	}
@@ -127,27 +127,3 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // repeatComplaint is how often a complaint is logged at the most.
 const repeatComplaint = 30 * time.Second
-
-// complaints logs what an operator has to act on, once in a while.
-type complaints struct {
-	log  *slog.Logger
-	mu   sync.Mutex
-	said map[string]time.Time
-}
-
-func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, said: make(map[string]time.Time)}
-}
-
-// say logs a message, unless it was logged a moment ago. There are some dozens of messages.
-func (c *complaints) say(level slog.Level, message string, args ...any) {
-	c.mu.Lock()
-	fresh := time.Since(c.said[message]) >= repeatComplaint
-	if fresh {
-		c.said[message] = time.Now()
-	}
-	c.mu.Unlock()
-	if fresh {
-		c.log.Log(context.Background(), level, message, args...)
-	}
-}

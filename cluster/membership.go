@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,44 +40,52 @@ type membership struct {
 	roster *roster
 	// callers are nodes that this one may not know of otherwise.
 	callers *callers
-	// turn has room for one: the change of membership that is under way.
-	turn chan struct{}
-	said *complaints
+	turn    *turn
+	said    *peer.Complaints
 	// halted is why the node must not serve, once there is a reason.
 	halted atomic.Pointer[error]
 
-	// cleared: this node may speak under its id.
-	cleared atomic.Bool
+	// cleared: this node may speak under its id. oriented: it has heard how the others are.
+	cleared, oriented atomic.Bool
 
+	begun   bool               // the directory held something of Raft's when the node was started
+	onDisk  raft.Configuration // and these members, where that was looked up
 	raft    *raft.Raft
 	running chan struct{} // closed when raft is there
 
 	ctx    context.Context // ends with the node
 	cancel context.CancelFunc
 
-	// The rest belongs to run.
-	began        time.Time
-	reserved     string    // the cluster that this empty node is reserved for
-	hearsay      []string  // addresses of empty nodes that others know
-	heard        time.Time // when there was last a sign of it
-	atHome       bool      // a member of the own cluster was found among the addresses to join
+	// leaving: this node stops, and must not lead any more.
+	leaving atomic.Bool
+
+	asides       sync.WaitGroup
+	beside       chan struct{} // has room for one: what is done beside run, to which these belong
+	atHome       bool          // a member of the own cluster was found among the addresses to join
 	nextJoinLook time.Time
-	named        []byte // the roster as it is on disk
-	caughtUp     map[string]int
-	lastCommit   uint64
+
+	// The rest belongs to run.
+	began      time.Time
+	reserved   string    // the cluster that this empty node is reserved for
+	hearsay    []string  // addresses of empty nodes that others know
+	heard      time.Time // when there was last a sign of it
+	named      []byte    // the roster as it is on disk
+	caughtUp   map[string]int
+	lastCommit uint64
 }
 
-func newMembership(cfg Config, p *papers, life uint64, leading func() bool) *membership {
+func newMembership(n *Node) *membership {
 	m := &membership{
-		cfg: cfg, papers: p, life: life, leading: leading, log: cfg.Logger,
-		roster: newRoster(), callers: newCallers(), turn: make(chan struct{}, 1), said: newComplaints(cfg.Logger),
-		running: make(chan struct{}), caughtUp: map[string]int{},
+		cfg: n.cfg, papers: n.id, life: n.queue.incarnation, log: n.cfg.Logger, left: n.removed,
+		leading: func() bool { return n.proposer.leading() != nil },
+		roster:  newRoster(), callers: newCallers(), turn: newTurn(), said: peer.NewComplaints(n.cfg.Logger, repeatComplaint),
+		running: make(chan struct{}), beside: make(chan struct{}, 1), caughtUp: map[string]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// begin gives the membership its Raft. Questions are answered from now on.
+// begin gives the membership its Raft. All questions are answered from now on.
 func (m *membership) begin(r *raft.Raft) {
 	m.raft = r
 	close(m.running)
@@ -86,6 +95,7 @@ var errStarting = errors.New("the node is starting")
 
 // run forms or finds the cluster, and then looks after the membership until ctx ends.
 func (m *membership) run(ctx context.Context) {
+	defer m.asides.Wait()
 	m.began = time.Now()
 	m.loadRoster()
 	if m.bound() {
@@ -99,9 +109,25 @@ func (m *membership) run(ctx context.Context) {
 		} else {
 			m.form(ctx)
 		}
+		m.pause(ctx, jitter(pace))
+	}
+}
+
+// pause waits before the next round, but no longer than until a node that has just found its leader can
+// hear from it how the others are.
+func (m *membership) pause(ctx context.Context, d time.Duration) {
+	end := time.Now().Add(d)
+	for left := d; left > 0 && ctx.Err() == nil; left = time.Until(end) {
+		if !m.oriented.Load() {
+			left = min(left, m.cfg.ElectionTimeout/8)
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(jitter(pace)):
+		case <-time.After(left):
+		}
+		if _, leader := m.raft.LeaderWithID(); leader != "" && !m.oriented.Load() && m.halted.Load() == nil {
+			m.refresh(ctx)
+			m.saveRoster()
 		}
 	}
 }
@@ -109,14 +135,29 @@ func (m *membership) run(ctx context.Context) {
 // pace is how often a node looks after its membership.
 func (m *membership) pace() time.Duration { return min(careEvery, m.cfg.ElectionTimeout*5/2) }
 
+// started reports whether Raft is there.
+func (m *membership) started() bool {
+	select {
+	case <-m.running:
+		return true
+	default:
+		return false
+	}
+}
+
 // bound reports whether Raft has anything on disk. Then the node belongs to one cluster for ever.
-func (m *membership) bound() bool { return m.raft.LastIndex() > 0 || m.raft.CurrentTerm() > 0 }
+func (m *membership) bound() bool {
+	if !m.started() {
+		return m.begun
+	}
+	return m.raft.LastIndex() > 0 || m.raft.CurrentTerm() > 0
+}
 
 // halt stops the node for a reason that nothing but the operator can remove.
 func (m *membership) halt(why error) { m.stop(why, m.cfg.Fatal) }
 
 func (m *membership) stop(why error, by func(error)) {
-	if m.halted.CompareAndSwap(nil, &why) {
+	if m.halted.CompareAndSwap(nil, &why) && m.started() { // else Open says so
 		by(why)
 	}
 }
@@ -131,6 +172,9 @@ func (m *membership) refusal() error {
 
 // configuration returns the members as this node's Raft has them, perhaps not committed yet.
 func (m *membership) configuration() []raft.Server {
+	if !m.started() {
+		return m.onDisk.Servers
+	}
 	future := m.raft.GetConfiguration()
 	if future.Error() != nil {
 		return nil

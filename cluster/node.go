@@ -57,10 +57,13 @@ var _ semaphore.Backend = (*Node)(nil)
 // Open starts a node on its data directory. The node is at once ready to be asked; it holds requests
 // until it can decide them. The caller owns it and calls Close.
 func Open(cfg Config) (*Node, error) {
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	cfg = cfg.complete()
+	if err := cfg.examine(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
@@ -253,10 +256,13 @@ func (n *Node) Ready() error {
 	if err := n.membership.refusal(); err != nil {
 		return err
 	}
-	if n.proposer.leading() != nil || n.forward != nil && n.forward.attached.Load() {
-		return nil
+	if n.proposer.leading() == nil && (n.forward == nil || !n.forward.attached.Load()) {
+		return semaphore.ErrDown
 	}
-	return semaphore.ErrDown
+	if n.membership != nil && !n.membership.oriented.Load() {
+		return errors.New("the node is asking after the others")
+	}
+	return nil
 }
 
 // Close stops the node: what is in flight is given a moment to land, then callers are answered and

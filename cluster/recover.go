@@ -7,6 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+func nothingToRecover(dir string) error {
+	return fmt.Errorf("--recover-single: there is nothing to recover in %s", dir)
+}
+
 // recoverSingle makes a cluster of this node alone, when the majority of its cluster is gone for ever.
 // Whatever this node has is taken as decided, also what may not have been; what only the others had is
 // lost. The cluster gets a new id, so that the others, should they come back, are refused. It is noted

@@ -122,10 +122,11 @@ func TestNothingIsRecoveredFromAnEmptyDirectory(t *testing.T) {
 
 func TestContradictingSettingsAreRefused(t *testing.T) {
 	for want, by := range map[string]func(*Config){
-		"restore needs an empty data directory": func(c *Config) { c.Restore, c.RecoverSingle = "x", true },
-		"begins a new cluster":                  func(c *Config) { c.RecoverSingle, c.PeerListen, c.Join = true, "127.0.0.1:0", []string{"a:1"} },
-		"cannot join or form":                   func(c *Config) { c.Join = []string{"a:1"} },
-		"must not be negative":                  func(c *Config) { c.BootstrapExpect = -1 },
+		"give one of them":     func(c *Config) { c.Restore, c.RecoverSingle = "x", true },
+		"leave out --join":     func(c *Config) { c.RecoverSingle, c.PeerListen, c.Join = true, "127.0.0.1:0", []string{"a:1"} },
+		"it joins none":        func(c *Config) { c.Restore, c.PeerListen, c.Join = "x", "127.0.0.1:0", []string{"a:1"} },
+		"cannot join or form":  func(c *Config) { c.Join = []string{"a:1"} },
+		"must not be negative": func(c *Config) { c.BootstrapExpect = -1 },
 	} {
 		cfg := testConfig(filepath.Join(t.TempDir(), "none"))
 		by(&cfg)

@@ -170,7 +170,7 @@ func TestNodeThatBelongsToAClusterIsNotReserved(t *testing.T) {
 // does not leave that cluster while it runs.
 func TestNodeDoesNotLeaveAClusterThatHasSpoken(t *testing.T) {
 	dir := t.TempDir()
-	id, err := newIdentity(dir+"/"+identityFile, LogStoreWAL)
+	id, err := loadIdentity(testConfig(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,23 +35,35 @@ func (n *Node) SnapshotFile() (string, error) {
 	return path, nil
 }
 
-// restore begins a new cluster, of this node alone, whose first snapshot is the state in a file. The
-// file is read and checked before anything is written. The snapshot appears as a whole, and last: until
-// then the directory counts as empty, and the restoring can be repeated.
-func (n *Node) restore(transport raft.Transport) error {
-	text, err := os.ReadFile(n.cfg.Restore)
+// backup is a state that was read from a file.
+type backup struct {
+	text []byte
+	size fsm.Stats
+}
+
+// readBackup reads a file of state and checks all of it.
+func readBackup(path string) (*backup, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return nil, fmt.Errorf("restore: %w", err)
 	}
 	state, err := fsm.Restore(bytes.NewReader(text))
 	if err == nil {
 		err = state.Check()
 	}
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", n.cfg.Restore, err)
+		return nil, fmt.Errorf("restore %s: %w", path, err)
 	}
-	err = n.id.change(func(id *identity) error {
-		id.Cluster, id.Founder = "", nil
+	return &backup{text, state.Stats()}, nil
+}
+
+// restore begins a new cluster, of this node alone, whose first snapshot is the state of a backup. The
+// snapshot appears as a whole, and last: until then the directory counts as empty, and the restoring can,
+// and must, be repeated.
+func (n *Node) restore(transport raft.Transport) error {
+	from := n.cfg.backup
+	err := n.id.change(func(id *identity) error {
+		id.Cluster, id.Founder, id.Restoring = "", nil, true
 		if n.network != nil {
 			id.Cluster = randomID()
 		}
@@ -63,11 +75,15 @@ func (n *Node) restore(transport raft.Transport) error {
 	if err := n.stores.stable.SetUint64([]byte(currentTerm), 1); err != nil {
 		return fmt.Errorf("restore: write term: %w", err)
 	}
-	if err := n.firstSnapshot(text, transport); err != nil {
+	if err := n.firstSnapshot(from.text, transport); err != nil {
 		return fmt.Errorf("restore: write snapshot: %w", err)
 	}
-	n.cfg.Logger.Info("state restored", "file", n.cfg.Restore, "semaphores", state.Stats().Semaphores, "holders", state.Stats().Holders)
-	return nil
+	from.text = nil // it may be large, and the configuration lives on
+	n.cfg.Logger.Info("state restored", "file", n.cfg.Restore, "semaphores", from.size.Semaphores, "holders", from.size.Holders)
+	return n.id.change(func(id *identity) error {
+		id.Restoring = false
+		return nil
+	})
 }
 
 // firstSnapshot writes a snapshot that stands for the whole log so far.

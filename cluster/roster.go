@@ -31,10 +31,14 @@ type card struct {
 
 	Callers []string `json:"callers,omitempty"` // addresses of empty nodes that have asked this one, also empty
 
+	Leaving bool   `json:"leaving,omitempty"` // it stops
 	Role    string `json:"role"`
 	Applied uint64 `json:"applied"`
 	Leader  place  `json:"leader"` // as far as it knows
 }
+
+// roleStarting is that of a node that opens its directory. It says who it is, and takes part in nothing.
+const roleStarting = "starting"
 
 // entry is a card and how old it is, in milliseconds.
 type entry struct {
@@ -45,13 +49,16 @@ type entry struct {
 // card is what this node says of itself.
 func (m *membership) card() card {
 	id := m.papers.read()
-	address, leader := m.raft.LeaderWithID()
 	c := card{
 		Node: id.ID, Label: m.cfg.NodeID, Chosen: m.cfg.NodeIDGiven,
 		Address: m.network.Address(), Client: m.cfg.ClientAdvertise, Life: m.life, Reads: readable(),
 		Cluster: id.Cluster, Bound: m.bound(), Counted: id.Member, Expect: m.cfg.BootstrapExpect,
-		Role: strings.ToLower(m.raft.State().String()), Applied: m.raft.AppliedIndex(),
-		Leader: place{Node: string(leader), Address: string(address)},
+		Leaving: m.leaving.Load(), Role: roleStarting,
+	}
+	if m.started() {
+		address, leader := m.raft.LeaderWithID()
+		c.Role, c.Applied = strings.ToLower(m.raft.State().String()), m.raft.AppliedIndex()
+		c.Leader = place{Node: string(leader), Address: string(address)}
 	}
 	if !c.Bound {
 		c.Callers = m.callers.recent()
@@ -62,8 +69,9 @@ func (m *membership) card() card {
 // roster is what is known of the other members. The leader asks each of them, the others ask the leader.
 type roster struct {
 	mu    sync.Mutex
-	cards map[string]heard  // by id
-	at    map[string]string // by id: where a member answers that does not where the configuration has it
+	cards map[string]heard     // by id
+	at    map[string]string    // by id: where a member answers that does not where the configuration has it
+	since map[string]time.Time // by id: when a member was first asked after
 }
 
 type heard struct {
@@ -72,7 +80,7 @@ type heard struct {
 }
 
 func newRoster() *roster {
-	return &roster{cards: make(map[string]heard), at: make(map[string]string)}
+	return &roster{cards: make(map[string]heard), at: make(map[string]string), since: make(map[string]time.Time)}
 }
 
 // note keeps a card.
@@ -90,6 +98,18 @@ func (r *roster) of(id string) (card, bool) {
 	defer r.mu.Unlock()
 	h, known := r.cards[id]
 	return h.card, known && time.Since(h.when) < freshFor
+}
+
+// silent reports whether there was time enough to hear a member: else it is not known how it is.
+func (r *roster) silent(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, asked := r.since[id]
+	if !asked {
+		since = time.Now()
+		r.since[id] = since
+	}
+	return !r.cards[id].when.IsZero() || time.Since(since) > freshFor
 }
 
 // heardSince reports whether a member was heard after a moment.
@@ -120,6 +140,7 @@ func (r *roster) keep(members []raft.Server) {
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.cards, func(id string, _ heard) bool { return gone(id) })
 	maps.DeleteFunc(r.at, func(id string, _ string) bool { return gone(id) })
+	maps.DeleteFunc(r.since, func(id string, _ time.Time) bool { return gone(id) })
 }
 
 // moved says where a member answers; empty: where the configuration has it.
@@ -143,11 +164,13 @@ func (r *roster) locate(id, address string) string {
 	return address
 }
 
-// refresh brings the roster up to date.
+// refresh brings the roster up to date. From the first time on that it has done so, the node knows the
+// others as they are, and is fit to be asked.
 func (m *membership) refresh(ctx context.Context) {
 	m.roster.note(m.card(), time.Now())
 	if m.leading() {
 		m.askMembers(ctx)
+		m.oriented.Store(true)
 		return
 	}
 	if _, leader := m.raft.LeaderWithID(); leader == "" {
@@ -165,29 +188,40 @@ func (m *membership) refresh(ctx context.Context) {
 			m.roster.note(e.Card, now.Add(-time.Duration(e.Age)*time.Millisecond))
 		}
 	}
+	m.oriented.Store(true)
+}
+
+// meet notes a member that was just seen.
+func (m *membership) meet(s sighting) {
+	if s.Cluster == m.papers.read().Cluster && s.Role != roleStarting {
+		m.roster.note(s.card, time.Now())
+	}
 }
 
 // askMembers asks each other member who it is.
 func (m *membership) askMembers(ctx context.Context) {
-	members := m.configuration()
 	var where []string
-	for _, s := range members {
+	for _, s := range m.configuration() {
 		if string(s.ID) != m.papers.ID {
 			where = append(where, m.roster.locate(string(s.ID), string(s.Address)))
 		}
 	}
 	for _, seen := range m.look(ctx, where) {
-		if seen.Cluster == m.papers.read().Cluster {
-			m.roster.note(seen.card, time.Now())
-		}
+		m.meet(seen)
 	}
-	m.roster.keep(members)
+	m.roster.keep(m.configuration())
 }
+
+// What a Member's role is where it is not known.
+const (
+	RoleUnreachable = "unreachable" // it was not heard for a while
+	RoleUnknown     = "unknown"     // there was no time yet to hear it
+)
 
 // Member is one node of the cluster.
 type Member struct {
 	ID, Label, Address string
-	Role               string // leader, follower or candidate; unreachable: it was not heard for a while
+	Role               string // leader, follower or candidate; or one of the following
 	Voter              bool
 	Self               bool   // the node that was asked
 	ClientAddress      string // where clients reach it; empty: it did not say, or was never heard
@@ -203,7 +237,7 @@ func (n *Node) Members() ([]Member, error) {
 	_, leader := n.raft.LeaderWithID()
 	var members []Member
 	for _, s := range future.Configuration().Servers {
-		one := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Applied: -1, Role: "unreachable"}
+		one := Member{ID: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter, Applied: -1, Role: RoleUnreachable}
 		switch {
 		case one.ID == n.id.ID:
 			n.describeSelf(&one)
@@ -211,7 +245,7 @@ func (n *Node) Members() ([]Member, error) {
 			n.membership.describe(&one)
 		}
 		switch {
-		case s.ID == leader && one.Role != "unreachable":
+		case s.ID == leader && one.Role != RoleUnreachable:
 			one.Role = "leader"
 		case one.Role == "leader" && leader != "": // it was when it was last asked
 			one.Role = "follower"
@@ -239,7 +273,10 @@ func (m *membership) describe(one *Member) {
 	if c.Applied > 0 {
 		one.Applied = int64(c.Applied)
 	}
-	if fresh {
+	switch {
+	case fresh:
 		one.Role = c.Role
+	case !m.roster.silent(one.ID):
+		one.Role = RoleUnknown
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"path/filepath"
 
 	"github.com/hashicorp/raft"
 
@@ -14,7 +15,7 @@ import (
 // load reads the directory's identity, or gives it one, and opens the log and the snapshots. What it
 // cannot trust it refuses. On an error the caller still closes.
 func (s *stores) load(cfg Config) (identity, error) {
-	id, err := loadIdentity(cfg.DataDir, cfg.LogStore)
+	id, err := loadIdentity(cfg)
 	if err != nil {
 		return id, err
 	}
@@ -23,7 +24,6 @@ func (s *stores) load(cfg Config) (identity, error) {
 	}
 	for _, check := range []func() error{
 		func() error { return s.checkStop(cfg.DataDir, id) },
-		s.mendBootstrap,
 		func() error { return s.checkWhole(cfg.DataDir, id, cfg.Logger) },
 		func() error { return s.checkPlan(cfg, id) },
 	} {
@@ -32,6 +32,18 @@ func (s *stores) load(cfg Config) (identity, error) {
 		}
 	}
 	return id, nil
+}
+
+// enter makes good what the last life of the node left behind. Until nothing speaks against the start any
+// more, none of it is touched: whoever starts a node wrongly has changed nothing.
+func (s *stores) enter(dir string) error {
+	if err := removeDurably(filepath.Join(dir, stoppedFile)); err != nil {
+		return fmt.Errorf("remove where the log ended: %w", err)
+	}
+	if err := s.mendBootstrap(); err != nil {
+		return fmt.Errorf("undo a bootstrap that was cut short: %w", err)
+	}
+	return s.mendLog(dir)
 }
 
 // checkPlan refuses to open a directory for what it cannot be.
@@ -43,7 +55,9 @@ func (s *stores) checkPlan(cfg Config, id identity) error {
 	case begun && cfg.Restore != "":
 		return fmt.Errorf("restore needs an empty data directory, and %s has state: to go on with it, start without --restore", cfg.DataDir)
 	case !begun && cfg.RecoverSingle:
-		return fmt.Errorf("there is nothing to recover in %s", cfg.DataDir)
+		return nothingToRecover(cfg.DataDir)
+	case !begun && id.Restoring && cfg.Restore == "":
+		return fmt.Errorf("nothing has been restored to %s yet: start with --restore again, or on an empty directory to begin without it", cfg.DataDir)
 	case id.Recovering && !cfg.RecoverSingle:
 		return fmt.Errorf("the recovery of %s was cut short: start with --recover-single again", cfg.DataDir)
 	case cfg.PeerListen != "" || id.Cluster == "" || cfg.RecoverSingle:
@@ -70,9 +84,15 @@ func (n *Node) startRaft() (err error) {
 	started := false
 	defer func() { // also when the stores panic over what they cannot read
 		if !started {
-			err = errors.Join(err, n.disconnect())
+			err = errors.Join(err, shut(transport), n.disconnect())
 		}
 	}()
+	if err := n.refuseForeigners(); err != nil {
+		return err
+	}
+	if err := n.stores.enter(n.cfg.DataDir); err != nil {
+		return err
+	}
 	if err := n.prepare(cfg, transport); err != nil {
 		return err
 	}
@@ -164,7 +184,10 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 		_, transport := raft.NewInmemTransport(raft.ServerAddress(n.id.ID))
 		return transport, nil
 	}
-	var err error
+	begun, err := n.stores.begun()
+	if err != nil {
+		return nil, err
+	}
 	n.network, err = peer.Listen(peer.Config{
 		Listen: n.cfg.PeerListen, Advertise: n.cfg.PeerAdvertise, Logger: n.cfg.Logger,
 		Security: n.cfg.PeerSecurity, MaxConns: n.cfg.MaxPeers,
@@ -172,9 +195,9 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.membership = newMembership(n.cfg, n.id, n.queue.incarnation, func() bool { return n.proposer.leading() != nil })
+	n.membership = newMembership(n)
 	n.membership.network = n.network
-	n.membership.left = n.removed
+	n.membership.begun = begun
 	layer := newStreamLayer(n.membership)
 	n.network.Serve(peer.Host{
 		Introduce: n.introduce,
@@ -186,6 +209,14 @@ func (n *Node) connect(cfg *raft.Config) (raft.Transport, error) {
 		},
 	})
 	return newTransport(layer, cfg), nil
+}
+
+// shut closes a transport of which Raft has not become the owner.
+func shut(transport raft.Transport) error {
+	if c, ok := transport.(raft.WithClose); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // disconnect ends what connect has begun.

@@ -24,7 +24,7 @@ func (s *stores) noteStop(dir string) error {
 	return writeDurably(filepath.Join(dir, stoppedFile), []byte(strconv.FormatUint(last, 10)+"\n"))
 }
 
-// checkStop compares the log with what the last orderly stop has noted, and removes the note.
+// checkStop compares the log with what the last orderly stop has noted.
 func (s *stores) checkStop(dir string, id identity) error {
 	path := filepath.Join(dir, stoppedFile)
 	data, err := os.ReadFile(path)
@@ -48,10 +48,7 @@ func (s *stores) checkStop(dir string, id identity) error {
 	if last < want {
 		return fmt.Errorf("the log in %s ends at entry %d, but when the node stopped it ended at %d: acknowledged state is lost; restore the files, or remove %s to go on without what is lost", dir, last, want, path)
 	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("remove %s: %w", path, err)
-	}
-	return syncDirectory(dir)
+	return nil
 }
 
 // lastIndex returns where the log ends, or the latest snapshot where that is later.

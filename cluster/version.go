@@ -15,6 +15,17 @@ type versions struct {
 // readable is what this node reads.
 func readable() versions { return versions{fsm.OldestVersion, fsm.NewestVersion} }
 
+// followers counts the members that can follow one of them: there is a version that both read.
+func followers(members map[string]versions, leader string) int {
+	n, own := 0, members[leader]
+	for _, v := range members {
+		if max(v.Oldest, own.Oldest) <= min(v.Newest, own.Newest) {
+			n++
+		}
+	}
+	return n
+}
+
 // written is the version of the entries that a leader writes: the newest that it knows and every member
 // reads, so that a cluster whose nodes are replaced one by one goes over to a new version when the last
 // of them can read it. A member that reads no version that the leader writes is an error: the leader

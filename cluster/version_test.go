@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/semserver/semserver/fsm"
 	"github.com/semserver/semserver/semaphore"
 )
@@ -33,6 +35,32 @@ func TestLeaderWritesWhatEveryMemberReads(t *testing.T) {
 		got, err := written(c.members)
 		if got != c.want || (err != nil) != (c.want == 0) {
 			t.Errorf("%s: version %d, %v, want %d", name, got, err, c.want)
+		}
+	}
+}
+
+// Where there is no version that all read, leadership goes to who can lead more, and then stays: it must
+// not go round, least of all through a node that stops.
+func TestLeadershipDoesNotGoRoundWithoutACommonVersion(t *testing.T) {
+	next := versions{fsm.NewestVersion + 1, fsm.NewestVersion + 1}
+	for name, c := range map[string]struct {
+		b, c card
+		want string
+	}{
+		"two that read what this one does not": {card{Reads: next}, card{Reads: next, Applied: 1}, "b"},
+		"one that reads what no other does":    {card{Reads: next}, card{Reads: readable()}, ""},
+		"each reads something else":            {card{Reads: next}, card{Reads: versions{next.Newest + 1, next.Newest + 1}}, ""},
+		"one of the two stops":                 {card{Reads: next, Leaving: true}, card{Reads: next}, "c"},
+		"both of them stop":                    {card{Reads: next, Leaving: true}, card{Reads: next, Leaving: true}, ""},
+	} {
+		m := &membership{papers: newPapers("", identity{ID: "a"}), roster: newRoster(), running: make(chan struct{})}
+		c.b.Node, c.c.Node = "b", "c"
+		for _, one := range []card{{Node: "a"}, c.b, c.c} {
+			m.onDisk.Servers = append(m.onDisk.Servers, raft.Server{ID: raft.ServerID(one.Node)})
+			m.roster.note(one, time.Now())
+		}
+		if got := m.betterLeader(); got != c.want {
+			t.Errorf("%s: leadership goes to %q, want %q", name, got, c.want)
 		}
 	}
 }

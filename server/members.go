@@ -32,6 +32,7 @@ const (
 	RoleFollower    = "follower"
 	RoleCandidate   = "candidate"
 	RoleUnreachable = "unreachable"
+	RoleUnknown     = "unknown" // nobody has had the time to hear it yet
 )
 
 // Member is one node of the cluster.

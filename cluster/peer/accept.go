@@ -27,7 +27,7 @@ func (n *Network) accept() {
 		if n.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 			return
 		}
-		n.complaints.say("accept failed", n.listener.Addr().String(), err)
+		n.complain("accept failed", n.listener.Addr().String(), err)
 		select {
 		case <-time.After(pause):
 		case <-n.ctx.Done():
@@ -114,5 +114,5 @@ func (n *Network) turnedAway(socket net.Conn, why error) {
 	if n.ctx.Err() != nil || quiet(why) {
 		return
 	}
-	n.complaints.say("peer turned away", addressOf(socket.RemoteAddr()).String(), why)
+	n.complain("peer turned away", addressOf(socket.RemoteAddr()).String(), why)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -17,12 +18,12 @@ const maxMessage = 64 << 10
 var errTooLong = errors.New("message is too long")
 
 // Ask puts a question to the node at an address and decodes its answer: both are JSON. It returns who
-// answered. An error that the other side gives as its answer is a *Refused. The context bounds how long
-// the other side may think.
+// answered. An error that the other side gives as its answer is a *Refused, an Unasked says that it has
+// never got the question. The context bounds how long the other side may think.
 func (n *Network) Ask(ctx context.Context, address string, question, answer any) (Greeting, error) {
 	c, who, err := n.Dial(ctx, address, Ask)
 	if err != nil {
-		return Greeting{}, err
+		return Greeting{}, Unasked{err}
 	}
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
@@ -42,6 +43,15 @@ func (n *Network) Ask(ctx context.Context, address string, question, answer any)
 	return who, nil
 }
 
+// Unasked is why a question was not put to anybody.
+type Unasked struct{ Why error }
+
+// Error returns what went wrong on the way.
+func (u Unasked) Error() string { return u.Why.Error() }
+
+// Unwrap returns the same as an error.
+func (u Unasked) Unwrap() error { return u.Why }
+
 func exchange(c net.Conn, question any) (message, error) {
 	if err := writeMessage(c, message{Body: encode(question)}); err != nil {
 		return message{}, err
@@ -49,15 +59,25 @@ func exchange(c net.Conn, question any) (message, error) {
 	return readMessage(c)
 }
 
-// Answer reads the question of a connection whose purpose is Ask, answers it, and closes it.
-func Answer(c net.Conn, patience time.Duration, answer func(question json.RawMessage) (any, error)) {
+// Answer reads the question of a connection whose purpose is Ask, answers it, and closes it. The context
+// of answer ends when the asker has hung up.
+func Answer(c net.Conn, patience time.Duration, answer func(ctx context.Context, question json.RawMessage) (any, error)) {
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer c.Close()
 	c.SetReadDeadline(time.Now().Add(patience))
 	m, err := readMessage(c)
 	if err != nil {
 		return
 	}
-	reply, err := answer(m.Body)
+	c.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	watch.Go(func() {
+		defer cancel()
+		_, _ = c.Read(make([]byte, 1)) // there is nothing more to come
+	})
+	reply, err := answer(ctx, m.Body)
 	m = message{Body: encode(reply)}
 	if err != nil {
 		m = message{Error: err.Error()}

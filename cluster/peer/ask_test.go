@@ -16,10 +16,14 @@ type question struct {
 	Size int
 }
 
-func answer(asked json.RawMessage) (any, error) {
+func answer(ctx context.Context, asked json.RawMessage) (any, error) {
 	var q question
 	if err := json.Unmarshal(asked, &q); err != nil {
 		return nil, err
+	}
+	if q.Text == "wait" {
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	if q.Text == "fail" {
 		return nil, errors.New(strings.Repeat("x", max(q.Size, 1)))
@@ -80,6 +84,45 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	go func() { <-thinking; cancel() }()
 	if _, err := a.Ask(ctx, b.Address(), question{}, new(string)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// Whoever answers learns that nobody waits for it any more.
+func TestAnAnswerEndsWhenTheAskerHasHungUp(t *testing.T) {
+	for kind, security := range kinds(t) {
+		t.Run(kind, func(t *testing.T) {
+			a, b := start(t, "a", Config{Security: security}), open(t, "b", Config{Security: security})
+			asked, ended := make(chan struct{}), make(chan error, 1)
+			b.is.Handle[Ask] = func(c net.Conn, _ Greeting) {
+				Answer(c, patience, func(ctx context.Context, text json.RawMessage) (any, error) {
+					close(asked)
+					_, err := answer(ctx, text)
+					ended <- err
+					return nil, err
+				})
+			}
+			b.serve(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-asked; cancel() }()
+			_, _ = a.Ask(ctx, b.Address(), question{"wait", 1}, new(string))
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want %v", err, context.Canceled)
+			}
+		})
+	}
+}
+
+// A question that was put to nobody can be put to somebody else.
+func TestAQuestionThatReachedNobodyIsToldFromOneThatDid(t *testing.T) {
+	a, b := start(t, "a", Config{}), start(t, "b", Config{})
+	var unasked Unasked
+	silent := b.Address()
+	if _, err := a.Ask(t.Context(), silent, question{"fail", 1}, new(string)); errors.As(err, &unasked) {
+		t.Errorf("got %v of a node that was asked", err)
+	}
+	b.Close()
+	if _, err := a.Ask(t.Context(), silent, question{"a", 1}, new(string)); !errors.As(err, &unasked) {
+		t.Errorf("got %v, want that nobody was asked", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -14,36 +15,45 @@ const (
 	maxComplaints = 1024
 )
 
-// complaints are what the log is told about peers: not a line for each attempt.
-type complaints struct {
-	log *slog.Logger
+// Complaints are what the log is told of what is tried again and again: not a line for each attempt. They
+// may be used by many goroutines at once.
+type Complaints struct {
+	log   *slog.Logger
+	every time.Duration
 
 	mu   sync.Mutex
 	last map[complaint]time.Time
 }
 
-type complaint struct{ address, what string }
+type complaint struct{ about, what string }
 
-func newComplaints(log *slog.Logger) *complaints {
-	return &complaints{log: log, last: make(map[complaint]time.Time)}
+// NewComplaints returns complaints that repeat themselves once in a while.
+func NewComplaints(log *slog.Logger, every time.Duration) *Complaints {
+	return &Complaints{log: log, every: every, last: make(map[complaint]time.Time)}
 }
 
-// say logs what is wrong with an address and why, unless it has just done so.
-func (c *complaints) say(what, address string, why error) {
-	if c.fresh(complaint{address, what}, time.Now()) {
-		c.log.Warn(what, "address", address, "error", why)
+// Say logs what is wrong, unless it was said of the same a moment ago: of an address, or, where about is
+// empty, at all.
+func (c *Complaints) Say(level slog.Level, what, about string, args ...any) {
+	if c.fresh(complaint{about, what}, time.Now()) {
+		c.log.Log(context.Background(), level, what, args...)
 	}
 }
 
-func (c *complaints) fresh(about complaint, now time.Time) bool {
+// complain logs what is wrong with an address and why.
+func (n *Network) complain(what, address string, why error) {
+	n.complaints.Say(slog.LevelWarn, what, address, "address", address, "error", why)
+}
+
+func (c *Complaints) fresh(about complaint, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, said := c.last[about]; said && now.Sub(last) < complainEvery {
+	if last, said := c.last[about]; said && now.Sub(last) < c.every {
 		return false
 	}
 	if len(c.last) >= maxComplaints {
 		for old, last := range c.last {
-			if now.Sub(last) >= complainEvery {
+			if now.Sub(last) >= c.every {
 				delete(c.last, old)
 			}
 		}

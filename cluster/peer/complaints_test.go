@@ -1,8 +1,8 @@
 package peer
 
 import (
-	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,10 +11,10 @@ import (
 func TestTheSameIsNotSaidAtEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &journal{}
-		c := newComplaints(logTo(log))
+		c := NewComplaints(logTo(log), complainEvery)
 		said := func(what, address string) int {
 			before := log.Count("\n")
-			c.say(what, address, errors.New("why"))
+			c.Say(slog.LevelWarn, what, address)
 			return log.Count("\n") - before
 		}
 		for _, step := range []struct {
@@ -35,11 +35,11 @@ func TestTheSameIsNotSaidAtEachAttempt(t *testing.T) {
 func TestManyAddressesFloodNeitherLogNorMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &journal{}
-		c := newComplaints(logTo(log))
+		c := NewComplaints(logTo(log), complainEvery)
 		for range 3 {
 			before := log.Count("\n")
 			for i := range 2 * maxComplaints {
-				c.say("x", fmt.Sprint(i), errors.New("why"))
+				c.Say(slog.LevelWarn, "x", fmt.Sprint(i))
 			}
 			if got := log.Count("\n") - before; got != maxComplaints || len(c.last) != maxComplaints {
 				t.Errorf("got %d lines and %d remembered, want %d", got, len(c.last), maxComplaints)

@@ -155,11 +155,11 @@ func (n *Network) failed(address string, why error) {
 	var refused *Refused
 	switch {
 	case errors.As(why, &refused):
-		n.complaints.say("peer refuses this node", address, why)
+		n.complain("peer refuses this node", address, why)
 	case errors.Is(why, errFull), errors.Is(why, errUnauthenticated):
-		n.complaints.say("connection to peer not opened", address, why)
+		n.complain("connection to peer not opened", address, why)
 	case errors.As(why, &network), quiet(why):
 	default:
-		n.complaints.say("peer does not fit this node", address, why)
+		n.complain("peer does not fit this node", address, why)
 	}
 }

@@ -57,7 +57,7 @@ type Network struct {
 	listener   net.Listener
 	source     netip.Addr  // where Dial connects from; zero: the system chooses
 	secure     credentials // nil: plain
-	complaints *complaints
+	complaints *Complaints
 	patience   time.Duration // how long a handshake may take
 	host       Host
 
@@ -117,7 +117,7 @@ func boundTo(listen string, l net.Listener) string {
 func newNetwork(cfg Config, secure credentials, l net.Listener) *Network {
 	n := &Network{
 		cfg: cfg, listener: l, source: addressOf(l.Addr()), secure: secure,
-		complaints: newComplaints(cfg.Logger), patience: handshakeTimeout,
+		complaints: NewComplaints(cfg.Logger, complainEvery), patience: handshakeTimeout,
 		conns:          make(map[*connection]struct{}),
 		handshakesFrom: make(map[netip.Addr]int),
 	}

@@ -26,7 +26,6 @@ func (f flags) check() (config, error) {
 		c.checkAddresses(),
 		c.Engine.check(),
 		c.Peers.check(),
-		c.checkDisaster(),
 		c.Limits.check(),
 		c.Wire.check(),
 	)
@@ -45,6 +44,9 @@ func (f flags) check() (config, error) {
 		}
 	}
 	if c.secret, err = c.Peers.secret(); err != nil {
+		return config{}, err
+	}
+	if err := c.nodeConfig(nil, nil).Validate(); err != nil {
 		return config{}, err
 	}
 	return c, nil

@@ -2,33 +2,37 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"time"
+
+	"github.com/semserver/semserver/cluster"
 )
 
 // Bounds of what is said about other nodes.
 const (
-	maxNodes           = 15
-	minPeers           = 16 // a few connections for each of the other nodes of a small cluster
-	minElectionTimeout = 100 * time.Millisecond
+	maxNodes = 15
+	minPeers = 16 // a few connections for each of the other nodes of a small cluster
 )
 
 func (f peerFlags) check() error {
 	err := cmp.Or(
 		f.checkAddresses(),
 		within("--bootstrap-expect", f.BootstrapExpect, 0, maxNodes),
-		within("--election-timeout", f.ElectionTimeout, minElectionTimeout, time.Minute),
+		within("--election-timeout", f.ElectionTimeout, cluster.MinElectionTimeout, time.Minute),
 		within("--max-peers", f.MaxPeers, minPeers, maxCount),
 		f.checkSecurity(),
 	)
-	if err == nil && f.BootstrapExpect > 1 && len(f.Join) == 0 {
+	switch {
+	case err != nil:
+		return err
+	case f.Restore != "":
+		return checkFile("--restore", f.Restore)
+	case f.BootstrapExpect > 1 && len(f.Join) == 0:
 		return fmt.Errorf("--bootstrap-expect %d needs --join: the nodes must find each other", f.BootstrapExpect)
 	}
-	return err
+	return nil
 }
 
 func (f peerFlags) checkAddresses() error {
@@ -71,23 +75,6 @@ func (a flagged) checkReachable() error {
 	return nil
 }
 
-// checkDisaster refuses --restore and --recover-single where they would do harm or nothing.
-func (f flags) checkDisaster() error {
-	switch p := f.Peers; {
-	case p.Restore != "" && p.RecoverSingle:
-		return errors.New("--restore begins anew and --recover-single goes on: give one of them")
-	case p.Restore != "" && len(p.Join) > 0:
-		return errors.New("--restore begins a cluster of one: the other nodes --join it, it joins none")
-	case p.RecoverSingle && (len(p.Join) > 0 || p.BootstrapExpect > 0):
-		return errors.New("--recover-single makes a cluster of one: leave out --join and --bootstrap-expect")
-	case p.Restore != "":
-		return cmp.Or(checkFile("--restore", p.Restore), f.wantState("--restore", false))
-	case p.RecoverSingle:
-		return f.wantState("--recover-single", true)
-	}
-	return nil
-}
-
 // checkFile refuses what is no file that can be read.
 func checkFile(flag, path string) error {
 	f, err := os.Open(path)
@@ -97,25 +84,6 @@ func checkFile(flag, path string) error {
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: %s is not a file", flag, path)
-	}
-	return nil
-}
-
-// wantState refuses a flag for a data directory that holds something, or nothing.
-func (f flags) wantState(flag string, want bool) error {
-	entries, err := os.ReadDir(f.Engine.DataDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: data directory: %w", flag, err)
-	}
-	holds := false
-	for _, e := range entries {
-		holds = holds || e.Name() != "lost+found"
-	}
-	switch {
-	case holds && !want:
-		return fmt.Errorf("%s: the data directory %s is not empty: leave the flag out to go on with what it holds", flag, f.Engine.DataDir)
-	case want && !holds:
-		return fmt.Errorf("%s: the data directory %s holds nothing to go on with", flag, f.Engine.DataDir)
 	}
 	return nil
 }
