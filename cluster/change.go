@@ -115,6 +115,9 @@ func (m *membership) remove(ctx context.Context, node string) (bool, error) {
 		return false, err
 	}
 	if string(s.ID) != m.papers.ID {
+		if err := m.awaitCounted(ctx, s); err != nil {
+			return false, err
+		}
 		return true, m.inTurn(ctx, func() error { return m.expel(ctx, s) })
 	}
 	m.countIn()
@@ -124,6 +127,23 @@ func (m *membership) remove(ctx context.Context, node string) (bool, error) {
 	var removed bool
 	err = m.toLeader(ctx, query{Ask: askRemove, Node: string(s.ID)}, &removed)
 	return removed, err
+}
+
+// awaitCounted waits until a member that can be reached has noted that the cluster counts it in, which it
+// does soon after it was added. Removed before that, it would take itself for one that never was, and join.
+func (m *membership) awaitCounted(ctx context.Context, s raft.Server) error {
+	for {
+		c, _ := m.roster.of(string(s.ID))
+		if c.Counted || !m.reachable(s) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errBusy
+		case <-time.After(m.cfg.ElectionTimeout / 4):
+		}
+		m.askMembers(ctx)
+	}
 }
 
 // expel takes a member out of the configuration, unless the cluster could not go on without it.
