@@ -12,7 +12,7 @@ import (
 
 	"github.com/semserver/semserver/client"
 	"github.com/semserver/semserver/tests/internal/node"
-	"github.com/semserver/semserver/tests/internal/proxy"
+	"github.com/semserver/semserver/tests/proxy"
 	"github.com/semserver/semserver/tests/internal/resp"
 )
 
