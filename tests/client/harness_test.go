@@ -12,8 +12,8 @@ import (
 
 	"github.com/semserver/semserver/client"
 	"github.com/semserver/semserver/tests/internal/node"
-	"github.com/semserver/semserver/tests/proxy"
 	"github.com/semserver/semserver/tests/internal/resp"
+	"github.com/semserver/semserver/tests/proxy"
 )
 
 // patience is how long a test waits for what must happen. It is far beyond what it needs.
