@@ -1,0 +1,220 @@
+package redisbackend
+
+import (
+	"errors"
+	"time"
+
+	"github.com/semserver/semserver/semaphore"
+)
+
+// margin is how much later than a call's notAfter, by the estimate of Redis's clock, it is taken to
+// have passed.
+const margin = 20 * time.Millisecond
+
+// flight is a call under way, or one whose outcome is not known.
+type flight struct {
+	desk     *desk
+	items    []*item
+	waiters  []*waiter
+	notAfter int64
+	lost     bool // the reply will not come
+}
+
+// landed takes in what became of a step.
+func (d *desk) landed(f *flight, o outcome, err error) {
+	if !d.lands(f, err, o.void) {
+		return
+	}
+	for _, w := range f.waiters {
+		w.offered = false
+	}
+	for i, it := range f.items {
+		d.settle(it, o.ops[i], o.now)
+	}
+	for i, reply := range o.served {
+		d.served(f.waiters[i], reply)
+	}
+	d.dismiss(f.waiters)
+	if o.gone {
+		d.dissolve()
+	}
+	d.plan(f, o)
+}
+
+// lands ends a flight. It reports false when the flight did nothing: then its requests are asked for
+// again, or refused, or it is not known what became of them.
+func (d *desk) lands(f *flight, err error, void bool) bool {
+	d.loop.touch(d)
+	if errors.Is(err, errUnknown) {
+		d.lose(f)
+		return false
+	}
+	d.flight = nil
+	if err == nil && !void {
+		return true
+	}
+	for _, w := range f.waiters {
+		w.offered = false
+	}
+	d.dismiss(f.waiters)
+	switch {
+	case void:
+		d.again(f.items)
+	case errors.Is(err, semaphore.ErrDown):
+		d.again(f.items)
+		d.rest()
+	default:
+		d.refuse(f, err)
+	}
+	return false
+}
+
+// refuse tells that Redis refused a call. What is to be given back is tried again.
+func (d *desk) refuse(f *flight, err error) {
+	var undone []*item
+	for _, it := range f.items {
+		if _, ok := it.request.(giveBack); ok {
+			undone = append(undone, it)
+			continue
+		}
+		it.answer(semaphore.Reply{Err: err})
+	}
+	d.plan(f, outcome{nextEnd: -1})
+	if len(undone) > 0 {
+		d.again(undone)
+		d.rest()
+	}
+}
+
+// again puts requests back at the head of the queue. Those who do not wait for them any more get
+// nothing: what they may have got is given back.
+func (d *desk) again(items []*item) {
+	var kept []*item
+	for _, it := range items {
+		a, isAcquire := it.request.(semaphore.Acquire)
+		switch {
+		case it.errand == nil || !it.abandoned():
+			kept = append(kept, it)
+		case isAcquire && it.doubtful:
+			kept = append(kept, d.undo(a, it.ticket, it.waiter))
+		case it.waiter != nil:
+			d.ends(it.waiter, semaphore.Reply{})
+		}
+	}
+	d.queue = append(kept, d.queue...)
+	d.urgent = d.urgent || d.line.len() > 0
+}
+
+// rest has the desk wait a moment before its next call, because Redis cannot be reached.
+func (d *desk) rest() {
+	d.rests = true
+	d.loop.alarms.put(&d.next, time.Now().Add(restFor))
+}
+
+// lose notes that the reply to a call will not come. When the call cannot take effect any more, what
+// it was to do is asked for again.
+func (d *desk) lose(f *flight) {
+	f.lost = true
+	for _, w := range f.waiters {
+		if w.quits {
+			w.tell(w.uncertain())
+		}
+	}
+	d.awaitEnd(f)
+}
+
+func (d *desk) awaitEnd(f *flight) {
+	left := time.Duration(f.notAfter-d.loop.office.books.now())*time.Millisecond + margin
+	d.rests = true
+	d.next.ring = func() {
+		d.next.ring = d.due
+		if d.loop.office.books.now() <= f.notAfter {
+			d.awaitEnd(f)
+			return
+		}
+		d.recover(f)
+	}
+	d.loop.alarms.put(&d.next, time.Now().Add(max(left, time.Millisecond)))
+}
+
+// recover asks again for what a lost call was to do. Redis knows by the tickets what it did.
+func (d *desk) recover(f *flight) {
+	d.flight, d.rests = nil, false
+	for _, it := range f.items {
+		it.doubtful = true
+	}
+	d.again(f.items)
+	for _, w := range f.waiters {
+		w.offered = w.leaving
+		if w.leaving {
+			d.queue = append([]*item{d.undo(w.acquire, w.ticket, w)}, d.queue...)
+		}
+	}
+	d.loop.touch(d)
+}
+
+// abandoned says that nobody waits for what a request may get.
+func (i *item) abandoned() bool {
+	return i.answered() || i.apart() && i.waiter.leaving
+}
+
+// undo is the request that gives back what an Acquire got, if it got anything; w, if there is one, is
+// told then that it got nothing.
+func (d *desk) undo(a semaphore.Acquire, t semaphore.Ticket, w *waiter) *item {
+	return &item{request: giveBack{key: a.Key, holder: a.Holder, ticket: t}, since: time.Now(), waiter: w}
+}
+
+// settle tells what became of a request.
+func (d *desk) settle(it *item, r opResult, now int64) {
+	_, isAcquire := it.request.(semaphore.Acquire)
+	switch {
+	case !isAcquire && it.waiter != nil:
+		it.waiter.offered = false
+		d.depart(it.waiter, semaphore.Reply{})
+	case !isAcquire:
+		it.answer(r.Reply)
+	case r.joins:
+		d.join(it, now)
+	case r.Value == nil:
+		it.answer(d.contradiction(it, r.Reply))
+	default:
+		d.grant(it, r.Reply)
+	}
+}
+
+// grant tells of a grant. One that nobody waits for is given back.
+func (d *desk) grant(it *item, r semaphore.Reply) {
+	if g, ok := r.Value.(*semaphore.Grant); ok && it.answered() && !g.Replayed {
+		d.enqueue(d.undo(it.request.(semaphore.Acquire), it.ticket, nil))
+	}
+	if it.waiter != nil {
+		d.loop.alarms.drop(&it.waiter.end)
+	}
+	d.loop.office.metrics.granted(it, r)
+	it.answer(r)
+}
+
+// plan decides when the next call is due that nobody asks for.
+func (d *desk) plan(f *flight, o outcome) {
+	head := d.line.head()
+	if head == nil {
+		d.urgent = d.urgent || d.listed || d.missed != tally{} || o.more
+		d.offers = minCandidates
+		return
+	}
+	offered := len(f.waiters) > 0
+	served := len(o.served)
+	switch {
+	case served > 0 && served == len(f.waiters):
+		d.offers = min(maxCandidates, 2*d.offers)
+	case served > 0:
+		d.offers = max(minCandidates, served)
+	}
+	fits := o.free >= head.acquire.Permits && (served > 0 || !offered)
+	d.urgent = d.urgent || o.more || fits || !d.listed || d.missed != tally{}
+	wait := pollEvery
+	if o.nextEnd >= 0 {
+		wait = min(wait, o.nextEnd+time.Millisecond)
+	}
+	d.loop.alarms.put(&d.next, time.Now().Add(wait))
+}
