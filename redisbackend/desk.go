@@ -32,12 +32,12 @@ type desk struct {
 	flight *flight // the call under way, or whose outcome is not known; nil: none
 	rests  bool    // a call could not be made; it tries again when next rings
 
-	urgent  bool  // a call is due although nobody asks: the line may have something to get or to tell
-	listed  bool  // the shared line may have an entry for the line here
-	offers  int   // how many candidates the next call takes along
-	missed  tally // not yet told to Redis
-	next    alarm // the next call that nobody asks for
-	watch   alarm // the next look at those who are not decided
+	urgent bool  // a call is due although nobody asks: the line may have something to get or to tell
+	listed bool  // the shared line may have an entry for the line here
+	offers int   // how many candidates the next call takes along
+	missed tally // not yet told to Redis
+	next   alarm // the next call that nobody asks for
+	watch  alarm // the next look at those who are not decided
 }
 
 func newDesk(l *loop, key string) *desk {

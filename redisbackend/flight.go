@@ -26,7 +26,7 @@ func (d *desk) landed(f *flight, o outcome, err error) {
 		return
 	}
 	for _, w := range f.waiters {
-		w.offered = false
+		w.offered, w.doubted = false, false
 	}
 	for i, it := range f.items {
 		d.settle(it, o.ops[i], o.now)
@@ -73,7 +73,7 @@ func (d *desk) lands(f *flight, err error, void bool) bool {
 func (d *desk) refuse(f *flight, err error) {
 	var undone []*item
 	for _, it := range f.items {
-		if _, ok := it.request.(giveBack); ok {
+		if it.undoes() {
 			undone = append(undone, it)
 			continue
 		}
@@ -93,7 +93,7 @@ func (d *desk) again(items []*item) {
 	for _, it := range items {
 		a, isAcquire := it.request.(semaphore.Acquire)
 		switch {
-		case it.errand == nil || !it.abandoned():
+		case !it.abandoned():
 			kept = append(kept, it)
 		case isAcquire && it.doubtful:
 			kept = append(kept, d.undo(a, it.ticket, it.waiter))
@@ -145,16 +145,17 @@ func (d *desk) recover(f *flight) {
 	}
 	d.again(f.items)
 	for _, w := range f.waiters {
-		w.offered = w.leaving
-		if w.leaving {
-			d.queue = append([]*item{d.undo(w.acquire, w.ticket, w)}, d.queue...)
-		}
+		w.offered, w.doubted = false, true
 	}
+	d.dismiss(f.waiters)
 	d.loop.touch(d)
 }
 
 // abandoned says that nobody waits for what a request may get.
 func (i *item) abandoned() bool {
+	if i.undoes() {
+		return false
+	}
 	return i.answered() || i.apart() && i.waiter.leaving
 }
 
@@ -169,8 +170,9 @@ func (d *desk) settle(it *item, r opResult, now int64) {
 	_, isAcquire := it.request.(semaphore.Acquire)
 	switch {
 	case !isAcquire && it.waiter != nil:
-		it.waiter.offered = false
+		it.waiter.offered, it.waiter.doubted = false, false
 		d.depart(it.waiter, semaphore.Reply{})
+		it.reply(semaphore.Reply{Value: semaphore.Number(1)})
 	case !isAcquire:
 		it.answer(r.Reply)
 	case r.joins:

@@ -86,6 +86,8 @@ func (i *item) holder() string {
 		return r.Holder
 	case semaphore.Check:
 		return r.Holder
+	case giveBack:
+		return r.holder
 	}
 	return ""
 }
@@ -93,4 +95,11 @@ func (i *item) holder() string {
 // uncertain is the reply to a request of which it is not known in time what became of it.
 func (i *item) uncertain() semaphore.Reply {
 	return semaphore.Reply{Err: semaphore.Uncertain(i.holder())}
+}
+
+// undoes says that the request gives back what an Acquire may have got. Its waiter, if it has one,
+// leaves the line by it; its errand, if it has one, is a Cancel.
+func (i *item) undoes() bool {
+	_, ok := i.request.(giveBack)
+	return ok
 }

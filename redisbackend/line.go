@@ -20,7 +20,8 @@ type waiter struct {
 
 	done    chan semaphore.Reply
 	apart   bool  // Do has returned: what becomes of it is told on done
-	offered bool  // a call has it among its candidates, or a call that did may have taken effect
+	offered bool  // a call is under way that may get it something, or take back what it got
+	doubted bool  // a call that was lost may have got it something
 	leaving bool  // it is to leave as soon as it is known that it got nothing
 	quits   bool  // it leaves because the server stops
 	told    bool  // its reply is on done

@@ -12,7 +12,9 @@ func (d *desk) decideHere() {
 		it := d.queue[0]
 		switch r := it.request.(type) {
 		case semaphore.Cancel:
-			it.answer(semaphore.Reply{Value: d.cancel(r.Holder)})
+			d.take(1)
+			d.cancel(it, r.Holder)
+			continue
 		case semaphore.Waiters:
 			if d.line.len() == 0 {
 				return
@@ -25,15 +27,18 @@ func (d *desk) decideHere() {
 	}
 }
 
-// cancel has whoever waits under a holder's id leave. No call is under way then, so it is certain that
-// it got nothing.
-func (d *desk) cancel(holder string) semaphore.Number {
+// cancel has whoever waits under a holder's id leave.
+func (d *desk) cancel(it *item, holder string) {
 	w := d.line.find(holder)
-	if w == nil || w.offered {
-		return 0
+	if w == nil || w.leaving {
+		it.answer(semaphore.Reply{Value: semaphore.Number(0)})
+		return
 	}
-	d.depart(w, semaphore.Reply{})
-	return 1
+	if undo := d.withhold(w); undo != nil {
+		undo.errand, undo.index, undo.since = it.errand, it.index, it.since
+		return
+	}
+	it.answer(semaphore.Reply{Value: semaphore.Number(1)})
 }
 
 // replied takes in the answer to a request that had a call of its own.

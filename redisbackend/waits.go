@@ -108,7 +108,7 @@ func (d *desk) ends(w *waiter, r semaphore.Reply) {
 func (d *desk) part(w *waiter, quits bool) {
 	w.quits = w.quits || quits
 	d.giveUp(w, semaphore.Reply{})
-	if w.quits && d.flight != nil && d.flight.lost {
+	if quits && (w.doubted || w.offered && d.flight.lost) {
 		w.tell(w.uncertain())
 	}
 }
@@ -139,7 +139,7 @@ func (d *desk) giveUp(w *waiter, unsent semaphore.Reply) {
 	switch {
 	case w.told, w.offered:
 	case w.place != 0:
-		d.depart(w, semaphore.Reply{})
+		d.withhold(w)
 	default:
 		d.withdraw(w, unsent)
 	}
@@ -192,6 +192,10 @@ func (d *desk) look() {
 func (d *desk) lookAt(it *item, now time.Time) bool {
 	age := now.Sub(it.since)
 	switch {
+	case it.undoes():
+		if age >= d.loop.office.hold {
+			it.reply(it.uncertain())
+		}
 	case it.answered():
 	case it.waiter != nil:
 		if !it.waiter.apart && age >= partAfter {
@@ -218,9 +222,22 @@ func (d *desk) undecided(it *item) semaphore.Reply {
 func (d *desk) dismiss(waiters []*waiter) {
 	for _, w := range waiters {
 		if w.leaving && w.place != 0 {
-			d.depart(w, semaphore.Reply{})
+			d.withhold(w)
 		}
 	}
+}
+
+// withhold has a waiter leave the line: when it may have got something, by giving that back first.
+func (d *desk) withhold(w *waiter) *item {
+	if !w.doubted {
+		d.depart(w, semaphore.Reply{})
+		return nil
+	}
+	w.leaving, w.offered = true, true
+	it := d.undo(w.acquire, w.ticket, w)
+	d.queue = append([]*item{it}, d.queue...)
+	d.loop.touch(d)
+	return it
 }
 
 // depart ends a wait that brought nothing.
