@@ -16,8 +16,15 @@ type books interface {
 	serve(key string, s *step, done func(outcome, error))
 	// ask sends a step for any other request, in the same way.
 	ask(key string, a *question, done func(answer, error))
-	// now estimates Redis's clock, in milliseconds since 1970.
-	now() int64
+	// now estimates the clock of the server that has a semaphore.
+	now(key string) instant
+}
+
+// instant is a time on Redis's clock. Those of different eras, which begin when that clock is stepped
+// or another server takes over, cannot be compared.
+type instant struct {
+	millis int64 // since 1970; never ahead of the clock
+	era    uint64
 }
 
 var errUnknown = errors.New("the outcome of a call to Redis is not known")

@@ -183,7 +183,8 @@ func (d *desk) ask() {
 
 // fly notes that a call is under way.
 func (d *desk) fly(f *flight) {
-	f.notAfter = d.loop.office.books.now() + window.Milliseconds()
+	f.sent, f.began = time.Now(), d.loop.office.books.now(d.key)
+	f.notAfter = f.began.millis + window.Milliseconds()
 	d.flight = f
 	d.loop.alarms.drop(&d.next)
 }

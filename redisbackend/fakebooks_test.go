@@ -49,7 +49,7 @@ func newFakeBooks() *fakeBooks {
 	return &fakeBooks{sems: map[string]*fakeSem{}, latency: time.Millisecond}
 }
 
-func (b *fakeBooks) now() int64 { return time.Now().UnixMilli() }
+func (b *fakeBooks) now(string) instant { return instant{millis: time.Now().UnixMilli(), era: 1} }
 
 func (b *fakeBooks) serve(key string, s *step, done func(outcome, error)) {
 	b.mu.Lock()
@@ -70,6 +70,7 @@ func deliver[R any](b *fakeBooks, notAfter int64, carryOut func() R, done func(R
 	if b.fault != nil {
 		f = b.fault(b.calls)
 	}
+	latency := b.latency
 	b.mu.Unlock()
 	locked := func() R {
 		b.mu.Lock()
@@ -77,7 +78,7 @@ func deliver[R any](b *fakeBooks, notAfter int64, carryOut func() R, done func(R
 		return carryOut()
 	}
 	b.late.Go(func() {
-		time.Sleep(b.latency)
+		time.Sleep(latency)
 		var zero R
 		switch f {
 		case none:
@@ -98,7 +99,7 @@ func deliver[R any](b *fakeBooks, notAfter int64, carryOut func() R, done func(R
 }
 
 func (b *fakeBooks) step(key string, s *step) outcome {
-	o := outcome{now: b.now(), nextEnd: -1}
+	o := outcome{now: b.now(key).millis, nextEnd: -1}
 	if o.now > s.notAfter {
 		return outcome{void: true}
 	}
@@ -214,7 +215,7 @@ func (m *fakeSem) used() int64 {
 func (m *fakeSem) fits(n int64) bool { return m.used()+n <= m.capacity }
 
 func (b *fakeBooks) answer(key string, q *question) answer {
-	if b.now() > q.notAfter {
+	if b.now(key).millis > q.notAfter {
 		return answer{void: true}
 	}
 	m := b.sems[key]

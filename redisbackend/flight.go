@@ -7,17 +7,29 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
-// margin is how much later than a call's notAfter, by the estimate of Redis's clock, it is taken to
-// have passed.
-const margin = 20 * time.Millisecond
+// lingers is how long after it was sent a call is taken to be able to take effect, where Redis's clock
+// does not tell because it was stepped, or another server has taken over.
+const lingers = 2 * window
 
 // flight is a call under way, or one whose outcome is not known.
 type flight struct {
 	desk     *desk
 	items    []*item
 	waiters  []*waiter
-	notAfter int64
-	lost     bool // the reply will not come
+	sent     time.Time
+	began    instant // when it was sent, by Redis's clock
+	notAfter int64   // by Redis's clock, in milliseconds
+	lost     bool    // the reply will not come
+}
+
+// spent says that the flight cannot take effect any more, or when to look again.
+func (f *flight) spent(now instant) (bool, time.Duration) {
+	if now.era != f.began.era {
+		left := lingers - time.Since(f.sent)
+		return left <= 0, left
+	}
+	left := time.Duration(f.notAfter-now.millis+1) * time.Millisecond
+	return left <= 0, left
 }
 
 // landed takes in what became of a step.
@@ -120,26 +132,24 @@ func (d *desk) lose(f *flight) {
 			w.tell(w.uncertain())
 		}
 	}
-	d.awaitEnd(f)
+	d.next.ring = func() { d.recoverSpent(f) }
+	d.recoverSpent(f)
 }
 
-func (d *desk) awaitEnd(f *flight) {
-	left := time.Duration(f.notAfter-d.loop.office.books.now())*time.Millisecond + margin
-	d.rests = true
-	d.next.ring = func() {
-		d.next.ring = d.due
-		if d.loop.office.books.now() <= f.notAfter {
-			d.awaitEnd(f)
-			return
-		}
-		d.recover(f)
+// recoverSpent recovers a lost flight, when it cannot take effect any more.
+func (d *desk) recoverSpent(f *flight) {
+	spent, left := f.spent(d.loop.office.books.now(d.key))
+	if !spent {
+		d.loop.alarms.put(&d.next, time.Now().Add(left))
+		return
 	}
-	d.loop.alarms.put(&d.next, time.Now().Add(max(left, time.Millisecond)))
+	d.next.ring = d.due
+	d.recover(f)
 }
 
 // recover asks again for what a lost call was to do. Redis knows by the tickets what it did.
 func (d *desk) recover(f *flight) {
-	d.flight, d.rests = nil, false
+	d.flight = nil
 	for _, it := range f.items {
 		it.doubtful = true
 	}

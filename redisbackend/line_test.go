@@ -210,13 +210,12 @@ func TestWaitersCostNoGoroutines(t *testing.T) {
 		for _, w := range line {
 			b.none(b.reply(w))
 		}
-		synctest.Wait()
-		if got := len(b.core.loop(testKey).desks); got != 0 {
-			time.Sleep(time.Second)
-			synctest.Wait()
-			if got = len(b.core.loop(testKey).desks); got != 0 {
-				t.Errorf("desks when nobody waits: got %d, want 0", got)
-			}
+		time.Sleep(time.Second)
+		desks := make(chan int)
+		l := b.core.loop(testKey)
+		l.post(func() { desks <- len(l.desks) })
+		if got := <-desks; got != 0 {
+			t.Errorf("desks when nobody waits: got %d, want 0", got)
 		}
 	})
 }
