@@ -4,27 +4,22 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
 // books is what Redis keeps, as a desk uses it: one step at a time. An error says what became of the
 // step as a whole: a *semaphore.Error means that it certainly did nothing; errUnknown, that it may
-// have taken effect, or may still do so until its notAfter has passed.
+// have taken effect, or may still do so, until a step with a later stamp has.
 type books interface {
 	// serve sends a step for the requests that share calls. It does not block; done is called once,
 	// from any goroutine, never before serve returns.
 	serve(key string, s *step, done func(outcome, error))
 	// ask sends a step for any other request, in the same way.
 	ask(key string, a *question, done func(answer, error))
-	// now estimates the clock of the server that has a semaphore.
-	now(key string) instant
-}
-
-// instant is a time on Redis's clock. Those of different eras, which begin when that clock is stepped
-// or another server takes over, cannot be compared.
-type instant struct {
-	millis int64 // since 1970; never ahead of the clock
-	era    uint64
+	// now estimates the clock of the server that has a semaphore, in milliseconds since 1970. It is never
+	// ahead of it.
+	now(key string) int64
 }
 
 var errUnknown = errors.New("the outcome of a call to Redis is not known")
@@ -33,7 +28,7 @@ var errUnknown = errors.New("the outcome of a call to Redis is not known")
 // is free, and what an op frees, goes to them in their order, up to the first for whom it does not
 // suffice; while one of them is left, no op is granted what its holder does not hold already.
 type step struct {
-	notAfter   int64 // by Redis's clock in milliseconds: later it does nothing
+	stamp      script.Stamp
 	ops        []op
 	candidates []candidate
 	behind     bool  // others wait here behind the candidates: they too come before the ops
@@ -50,21 +45,11 @@ type tally struct {
 }
 
 // op is one request that shares calls, under the ticket by which Redis knows it again. The request is an
-// Acquire, Release, Renew, Check or giveBack.
+// Acquire, Release, Renew, Check or script.GiveBack.
 type op struct {
 	request semaphore.Request
 	ticket  semaphore.Ticket
 }
-
-// giveBack returns the permits of a grant that was never told, unless it was replayed or renewed.
-type giveBack struct {
-	key, holder string
-	token       int64 // 0: whichever grant has the ticket
-	ticket      semaphore.Ticket
-}
-
-// Semaphore implements semaphore.Request.
-func (g giveBack) Semaphore() string { return g.key }
 
 // candidate is a waiter to whom permits may be handed over.
 type candidate struct {
@@ -75,7 +60,7 @@ type candidate struct {
 
 // outcome is what became of a step.
 type outcome struct {
-	void    bool              // notAfter had passed: nothing was done
+	void    bool              // it came too late: nothing was done
 	now     int64             // Redis's clock, in milliseconds
 	ops     []opResult        // one for each op
 	served  []semaphore.Reply // for the first candidates: a *semaphore.Grant, or an error
@@ -94,13 +79,13 @@ type opResult struct {
 // question is a request that has a call of its own: Create, Resize, Reconcile, Delete, Inspect or
 // Holders.
 type question struct {
-	request  semaphore.Request
-	ticket   semaphore.Ticket
-	notAfter int64
+	request semaphore.Request
+	ticket  semaphore.Ticket
+	stamp   script.Stamp
 }
 
 // answer is what became of a question.
 type answer struct {
 	semaphore.Reply
-	void bool // notAfter had passed: nothing was done
+	void bool // it came too late: nothing was done
 }

@@ -45,8 +45,9 @@ func (b *bubble) close() {
 	b.books.late.Wait()
 }
 
-// set changes what happens to calls from now on, counted from 1.
+// set changes what happens to calls from now on, counted from 1. Those under way arrive before.
 func (b *fakeBooks) set(f func(calls int) fault) {
+	time.Sleep(soon)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls, b.fault = 0, f

@@ -29,7 +29,7 @@ type desk struct {
 
 	queue  []*item
 	line   line
-	flight *flight // the call under way, or whose outcome is not known; nil: none
+	flight *flight // the call under way; nil: none
 	rests  bool    // a call could not be made; it tries again when next rings
 
 	urgent bool  // a call is due although nobody asks: the line may have something to get or to tell
@@ -99,7 +99,7 @@ func (d *desk) call() {
 
 // serve sends a step with the next requests that share calls and the head of the line.
 func (d *desk) serve() {
-	f := &flight{desk: d, items: d.sharing()}
+	f := &flight{items: d.sharing()}
 	waiters, cut := d.offered(f.items)
 	f.waiters = waiters
 	s := &step{
@@ -122,7 +122,7 @@ func (d *desk) serve() {
 	}
 	d.urgent, d.listed, d.missed = cut, s.head != 0, tally{}
 	d.fly(f)
-	s.notAfter = f.notAfter
+	s.stamp = f.stamp
 	d.loop.office.books.serve(d.key, s, func(o outcome, err error) {
 		d.loop.post(func() { d.landed(f, o, err) })
 	})
@@ -169,10 +169,10 @@ func (d *desk) offered(items []*item) (waiters []*waiter, cut bool) {
 
 // ask sends the next request, which has a call of its own.
 func (d *desk) ask() {
-	f := &flight{desk: d, items: d.take(1)}
+	f := &flight{items: d.take(1)}
 	d.fly(f)
 	it := f.items[0]
-	q := &question{request: it.request, ticket: it.ticket, notAfter: f.notAfter}
+	q := &question{request: it.request, ticket: it.ticket, stamp: f.stamp}
 	if r, ok := it.request.(semaphore.Waiters); ok {
 		q.request = semaphore.Inspect{Key: r.Key} // whether there is such a semaphore
 	}
@@ -183,8 +183,7 @@ func (d *desk) ask() {
 
 // fly notes that a call is under way.
 func (d *desk) fly(f *flight) {
-	f.sent, f.began = time.Now(), d.loop.office.books.now(d.key)
-	f.notAfter = f.began.millis + window.Milliseconds()
+	f.stamp = d.loop.office.stamp(d.key)
 	d.flight = f
 	d.loop.alarms.drop(&d.next)
 }

@@ -51,7 +51,7 @@ func (d *desk) end() {
 			it.answer(d.undecided(it))
 		}
 		for _, w := range f.waiters {
-			w.tell(w.uncertain())
+			w.doubted = true
 		}
 	}
 	for _, it := range d.queue {
@@ -63,6 +63,9 @@ func (d *desk) end() {
 	}
 	for w := d.line.head(); w != nil; w = d.line.head() {
 		d.leaves(w)
+		if w.doubted {
+			w.tell(w.uncertain())
+		}
 		w.tell(semaphore.Reply{Err: semaphore.ErrShutdown})
 	}
 }

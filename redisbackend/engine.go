@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -84,7 +85,7 @@ func (c *core) giveBack(key string, g *semaphore.Grant) {
 	l := c.loop(key)
 	l.post(func() {
 		l.desk(key).enqueue(&item{
-			request: giveBack{key: key, holder: g.Holder, token: g.Token, ticket: g.Ticket},
+			request: script.GiveBack{Key: key, Holder: g.Holder, Token: g.Token, Ticket: g.Ticket},
 			ticket:  c.office.ticket(),
 			since:   time.Now(),
 		})

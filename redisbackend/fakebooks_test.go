@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -36,6 +37,7 @@ type fakeSem struct {
 	grants   map[string]*fakeGrant
 	released map[semaphore.Ticket]bool
 	head     int64
+	serial   uint64
 	timeouts int64
 }
 
@@ -49,17 +51,17 @@ func newFakeBooks() *fakeBooks {
 	return &fakeBooks{sems: map[string]*fakeSem{}, latency: time.Millisecond}
 }
 
-func (b *fakeBooks) now(string) instant { return instant{millis: time.Now().UnixMilli(), era: 1} }
+func (b *fakeBooks) now(string) int64 { return time.Now().UnixMilli() }
 
 func (b *fakeBooks) serve(key string, s *step, done func(outcome, error)) {
 	b.mu.Lock()
 	b.seen = append(b.seen, s)
 	b.mu.Unlock()
-	deliver(b, s.notAfter, func() outcome { return b.step(key, s) }, done)
+	deliver(b, s.stamp.NotAfter, func() outcome { return b.step(key, s) }, done)
 }
 
 func (b *fakeBooks) ask(key string, q *question, done func(answer, error)) {
-	deliver(b, q.notAfter, func() answer { return b.answer(key, q) }, done)
+	deliver(b, q.stamp.NotAfter, func() answer { return b.answer(key, q) }, done)
 }
 
 // deliver carries out a call as the next fault says.
@@ -99,8 +101,8 @@ func deliver[R any](b *fakeBooks, notAfter int64, carryOut func() R, done func(R
 }
 
 func (b *fakeBooks) step(key string, s *step) outcome {
-	o := outcome{now: b.now(key).millis, nextEnd: -1}
-	if o.now > s.notAfter {
+	o := outcome{now: b.now(key), nextEnd: -1}
+	if o.now > s.stamp.NotAfter {
 		return outcome{void: true}
 	}
 	m := b.sems[key]
@@ -111,6 +113,10 @@ func (b *fakeBooks) step(key string, s *step) outcome {
 		}
 		return o
 	}
+	if s.stamp.Serial < m.serial {
+		return outcome{void: true}
+	}
+	m.serial = s.stamp.Serial
 	m.expire()
 	m.head = s.head
 	m.timeouts += s.missed.timeouts
@@ -164,12 +170,12 @@ func (m *fakeSem) do(op op, behind bool) opResult {
 		delete(m.grants, r.Holder)
 		m.released[op.ticket] = true
 		return number(true)
-	case giveBack:
-		g := m.grants[r.holder]
-		if g == nil || g.Ticket != r.ticket || r.token != 0 && r.token != g.Token {
+	case script.GiveBack:
+		g := m.grants[r.Holder]
+		if g == nil || g.Ticket != r.Ticket || r.Token != 0 && r.Token != g.Token {
 			return number(false)
 		}
-		delete(m.grants, r.holder)
+		delete(m.grants, r.Holder)
 		return number(true)
 	case semaphore.Check:
 		g := m.grants[r.Holder]
@@ -215,7 +221,7 @@ func (m *fakeSem) used() int64 {
 func (m *fakeSem) fits(n int64) bool { return m.used()+n <= m.capacity }
 
 func (b *fakeBooks) answer(key string, q *question) answer {
-	if b.now(key).millis > q.notAfter {
+	if b.now(key) > q.stamp.NotAfter {
 		return answer{void: true}
 	}
 	m := b.sems[key]
@@ -228,6 +234,10 @@ func (b *fakeBooks) answer(key string, q *question) answer {
 	if m == nil {
 		return answer{Reply: semaphore.Reply{Err: semaphore.ErrNoSemaphore}}
 	}
+	if q.stamp.Serial < m.serial {
+		return answer{void: true}
+	}
+	m.serial = q.stamp.Serial
 	m.expire()
 	usage := semaphore.Usage{Capacity: m.capacity, InUse: m.used(), Available: max(0, m.capacity-m.used())}
 	switch r := q.request.(type) {

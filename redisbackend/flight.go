@@ -4,32 +4,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
-// lingers is how long after it was sent a call is taken to be able to take effect, where Redis's clock
-// does not tell because it was stepped, or another server has taken over.
-const lingers = 2 * window
-
-// flight is a call under way, or one whose outcome is not known.
+// flight is a call under way.
 type flight struct {
-	desk     *desk
-	items    []*item
-	waiters  []*waiter
-	sent     time.Time
-	began    instant // when it was sent, by Redis's clock
-	notAfter int64   // by Redis's clock, in milliseconds
-	lost     bool    // the reply will not come
-}
-
-// spent says that the flight cannot take effect any more, or when to look again.
-func (f *flight) spent(now instant) (bool, time.Duration) {
-	if now.era != f.began.era {
-		left := lingers - time.Since(f.sent)
-		return left <= 0, left
-	}
-	left := time.Duration(f.notAfter-now.millis+1) * time.Millisecond
-	return left <= 0, left
+	stamp   script.Stamp
+	items   []*item
+	waiters []*waiter
 }
 
 // landed takes in what became of a step.
@@ -123,32 +106,10 @@ func (d *desk) rest() {
 	d.loop.alarms.put(&d.next, time.Now().Add(restFor))
 }
 
-// lose notes that the reply to a call will not come. When the call cannot take effect any more, what
-// it was to do is asked for again.
+// lose has a call asked for again whose reply will not come. Redis knows by the tickets what it did,
+// and by the serial number of the next call that it is not to be carried out any more, should it still
+// arrive.
 func (d *desk) lose(f *flight) {
-	f.lost = true
-	for _, w := range f.waiters {
-		if w.quits {
-			w.tell(w.uncertain())
-		}
-	}
-	d.next.ring = func() { d.recoverSpent(f) }
-	d.recoverSpent(f)
-}
-
-// recoverSpent recovers a lost flight, when it cannot take effect any more.
-func (d *desk) recoverSpent(f *flight) {
-	spent, left := f.spent(d.loop.office.books.now(d.key))
-	if !spent {
-		d.loop.alarms.put(&d.next, time.Now().Add(left))
-		return
-	}
-	d.next.ring = d.due
-	d.recover(f)
-}
-
-// recover asks again for what a lost call was to do. Redis knows by the tickets what it did.
-func (d *desk) recover(f *flight) {
 	d.flight = nil
 	for _, it := range f.items {
 		it.doubtful = true
@@ -156,9 +117,12 @@ func (d *desk) recover(f *flight) {
 	d.again(f.items)
 	for _, w := range f.waiters {
 		w.offered, w.doubted = false, true
+		if w.quits {
+			w.tell(w.uncertain())
+		}
 	}
 	d.dismiss(f.waiters)
-	d.loop.touch(d)
+	d.rest()
 }
 
 // abandoned says that nobody waits for what a request may get.
@@ -172,7 +136,7 @@ func (i *item) abandoned() bool {
 // undo is the request that gives back what an Acquire got, if it got anything; w, if there is one, is
 // told then that it got nothing.
 func (d *desk) undo(a semaphore.Acquire, t semaphore.Ticket, w *waiter) *item {
-	return &item{request: giveBack{key: a.Key, holder: a.Holder, ticket: t}, since: time.Now(), waiter: w}
+	return &item{request: script.GiveBack{Key: a.Key, Holder: a.Holder, Ticket: t}, since: time.Now(), waiter: w}
 }
 
 // settle tells what became of a request.

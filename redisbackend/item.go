@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -30,7 +31,7 @@ type item struct {
 // shares says whether a request shares calls with others.
 func shares(r semaphore.Request) bool {
 	switch r.(type) {
-	case semaphore.Acquire, semaphore.Release, semaphore.Renew, semaphore.Check, giveBack:
+	case semaphore.Acquire, semaphore.Release, semaphore.Renew, semaphore.Check, script.GiveBack:
 		return true
 	}
 	return false
@@ -86,8 +87,8 @@ func (i *item) holder() string {
 		return r.Holder
 	case semaphore.Check:
 		return r.Holder
-	case giveBack:
-		return r.holder
+	case script.GiveBack:
+		return r.Holder
 	}
 	return ""
 }
@@ -100,6 +101,6 @@ func (i *item) uncertain() semaphore.Reply {
 // undoes says that the request gives back what an Acquire may have got. Its waiter, if it has one,
 // leaves the line by it; its errand, if it has one, is a Cancel.
 func (i *item) undoes() bool {
-	_, ok := i.request.(giveBack)
+	_, ok := i.request.(script.GiveBack)
 	return ok
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -17,6 +18,28 @@ type office struct {
 
 	incarnation uint64
 	tickets     atomic.Uint64
+	serials     atomic.Uint64
+	floor       atomic.Int64 // the highest token seen
+}
+
+// stamp is for the next call about a semaphore.
+func (o *office) stamp(key string) script.Stamp {
+	return script.Stamp{
+		NotAfter: o.books.now(key) + window.Milliseconds(),
+		Server:   o.incarnation,
+		Serial:   o.serials.Add(1),
+		Floor:    o.floor.Load(),
+	}
+}
+
+// saw notes a token: later ones are higher, whatever Redis has forgotten.
+func (o *office) saw(token int64) {
+	for {
+		old := o.floor.Load()
+		if token <= old || o.floor.CompareAndSwap(old, token) {
+			return
+		}
+	}
 }
 
 // ticket names the next request.

@@ -108,7 +108,7 @@ func (d *desk) ends(w *waiter, r semaphore.Reply) {
 func (d *desk) part(w *waiter, quits bool) {
 	w.quits = w.quits || quits
 	d.giveUp(w, semaphore.Reply{})
-	if quits && (w.doubted || w.offered && d.flight.lost) {
+	if quits && w.doubted {
 		w.tell(w.uncertain())
 	}
 }
