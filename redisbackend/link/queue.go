@@ -1,0 +1,96 @@
+package link
+
+import "sync"
+
+const (
+	// maxBatch and maxBatchKeys bound what travels at once, so that no call waits long for the reply to
+	// another.
+	maxBatch     = 256
+	maxBatchArgs = 50_000
+	// maxTries is how often a call is sent that was certainly not executed, because the server did not know
+	// the script or not this server had the slot.
+	maxTries = 5
+)
+
+// order is a call on its way.
+type order struct {
+	Call
+	done  func(reply any, err error)
+	tries int
+	ask   bool // the server is asked to take it although the slot is not its own yet
+}
+
+// weight is the number of its arguments.
+func (o *order) weight() int { return len(o.Keys) + len(o.Args) }
+
+// queue is what waits to be sent to a server.
+type queue struct {
+	mu     sync.Mutex
+	orders []*order
+	closed bool
+	wake   chan struct{} // holds one element while there may be orders
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// put adds an order; false: the queue is closed.
+func (q *queue) put(o *order) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.orders = append(q.orders, o)
+	q.signal()
+	return true
+}
+
+// back puts orders that were taken in front again.
+func (q *queue) back(orders []*order) {
+	if len(orders) == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.orders = append(append([]*order(nil), orders...), q.orders...)
+	q.signal()
+}
+
+// take moves the next batch into the buffer, which may be empty.
+func (q *queue) take(batch []*order) []*order {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch = batch[:0]
+	args := 0
+	for _, o := range q.orders {
+		if args += o.weight(); len(batch) > 0 && (len(batch) == maxBatch || args > maxBatchArgs) {
+			break
+		}
+		batch = append(batch, o)
+	}
+	rest := copy(q.orders, q.orders[len(batch):])
+	clear(q.orders[rest:])
+	q.orders = q.orders[:rest]
+	if rest > 0 {
+		q.signal()
+	}
+	return batch
+}
+
+// signal wakes one of those who wait.
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close lets nothing more in and returns what was left.
+func (q *queue) close() []*order {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	left := q.orders
+	q.orders = nil
+	return left
+}
