@@ -35,7 +35,7 @@ func orphan() {
 	if err == nil {
 		err = s.Start()
 	}
-	fmt.Println(s.Pid(), err)
+	fmt.Fprintln(os.Stdout, s.Pid(), err)
 	select {}
 }
 
