@@ -42,7 +42,7 @@ func (b *bubble) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	b.core.close(ctx)
-	b.books.late.Wait()
+	b.books.flying.Wait()
 }
 
 // set changes what happens to calls from now on, counted from 1. Those under way arrive before.

@@ -3,6 +3,7 @@ package redisbackend
 import (
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -97,35 +98,48 @@ func (d *desk) call() {
 	}
 }
 
-// serve sends a step with the next requests that share calls and the head of the line.
+// tally counts waits that ended without a grant: Redis keeps the counters of semaphores, but does not
+// see these.
+type tally struct {
+	timeouts int64
+	waited   time.Duration
+}
+
+// serve makes a call for the next requests that share calls and the head of the line.
 func (d *desk) serve() {
 	f := &flight{items: d.sharing()}
 	waiters, cut := d.offered(f.items)
 	f.waiters = waiters
-	s := &step{
-		ops:        make([]op, len(f.items)),
-		candidates: make([]candidate, len(f.waiters)),
-		behind:     d.line.len() > len(f.waiters),
-		waiting:    d.line.len(),
-		missed:     d.missed,
+	s := d.step(f)
+	d.urgent, d.listed, d.missed = cut, s.Head != 0, tally{}
+	d.fly(f)
+	d.loop.office.books.serve(d.key, f.stamp, s, func(o *script.Outcome, err error) {
+		d.loop.post(func() { d.landed(f, o, err) })
+	})
+}
+
+// step is what a call for these requests and waiters is to do.
+func (d *desk) step(f *flight) *script.Step {
+	s := &script.Step{
+		Ops:        make([]script.Op, len(f.items)),
+		Candidates: make([]script.Candidate, len(f.waiters)),
+		Behind:     d.line.len() > len(f.waiters),
+		Timeouts:   d.missed.timeouts,
+		Waited:     d.missed.waited,
+		Limits:     d.loop.office.limits,
 	}
 	for i, it := range f.items {
-		s.ops[i] = op{request: it.request, ticket: it.ticket}
+		s.Ops[i] = script.Op{Request: it.request, Ticket: it.ticket, Again: it.doubtful}
 	}
 	now := time.Now()
 	for i, w := range f.waiters {
 		w.offered = true
-		s.candidates[i] = candidate{acquire: &w.acquire, ticket: w.ticket, waited: now.Sub(w.arrived)}
+		s.Candidates[i] = script.Candidate{Acquire: &w.acquire, Ticket: w.ticket, Waited: now.Sub(w.arrived), Arrival: w.arrival}
 	}
 	if w := d.line.head(); w != nil {
-		s.head = w.arrival
+		s.Head = w.arrival
 	}
-	d.urgent, d.listed, d.missed = cut, s.head != 0, tally{}
-	d.fly(f)
-	s.stamp = f.stamp
-	d.loop.office.books.serve(d.key, s, func(o outcome, err error) {
-		d.loop.post(func() { d.landed(f, o, err) })
-	})
+	return s
 }
 
 // sharing takes from the queue those who share the next call.
@@ -172,17 +186,18 @@ func (d *desk) ask() {
 	f := &flight{items: d.take(1)}
 	d.fly(f)
 	it := f.items[0]
-	q := &question{request: it.request, ticket: it.ticket, stamp: f.stamp}
-	if r, ok := it.request.(semaphore.Waiters); ok {
-		q.request = semaphore.Inspect{Key: r.Key} // whether there is such a semaphore
+	request := it.request
+	if r, ok := request.(semaphore.Waiters); ok {
+		request = semaphore.Inspect{Key: r.Key} // whether there is such a semaphore
 	}
-	d.loop.office.books.ask(d.key, q, func(a answer, err error) {
+	d.loop.office.books.ask(request, f.stamp, it.ticket, func(a *script.Answer, err error) {
 		d.loop.post(func() { d.replied(f, a, err) })
 	})
 }
 
 // fly notes that a call is under way.
 func (d *desk) fly(f *flight) {
+	f.sent = time.Now()
 	f.stamp = d.loop.office.stamp(d.key)
 	d.flight = f
 	d.loop.alarms.drop(&d.next)

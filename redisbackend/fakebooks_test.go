@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/link"
 	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
@@ -13,11 +14,12 @@ import (
 type fakeBooks struct {
 	mu      sync.Mutex
 	sems    map[string]*fakeSem
+	heard   map[string]bool // semaphores whose messages are listened to
 	latency time.Duration
 	fault   func(calls int) fault
 	calls   int
-	late    sync.WaitGroup // calls that are under way
-	seen    []*step
+	flying  sync.WaitGroup // calls that are under way
+	seen    []*script.Step
 }
 
 // fault is what happens to a call.
@@ -36,7 +38,6 @@ type fakeSem struct {
 	last     int64
 	grants   map[string]*fakeGrant
 	released map[semaphore.Ticket]bool
-	head     int64
 	serial   uint64
 	timeouts int64
 }
@@ -48,24 +49,33 @@ type fakeGrant struct {
 }
 
 func newFakeBooks() *fakeBooks {
-	return &fakeBooks{sems: map[string]*fakeSem{}, latency: time.Millisecond}
+	return &fakeBooks{sems: map[string]*fakeSem{}, heard: map[string]bool{}, latency: time.Millisecond}
 }
 
 func (b *fakeBooks) now(string) int64 { return time.Now().UnixMilli() }
 
-func (b *fakeBooks) serve(key string, s *step, done func(outcome, error)) {
+func (b *fakeBooks) listen(key string) { b.hear(key, true) }
+func (b *fakeBooks) ignore(key string) { b.hear(key, false) }
+
+func (b *fakeBooks) hear(key string, hears bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard[key] = hears
+}
+
+func (b *fakeBooks) serve(key string, stamp script.Stamp, s *script.Step, done func(*script.Outcome, error)) {
 	b.mu.Lock()
 	b.seen = append(b.seen, s)
 	b.mu.Unlock()
-	deliver(b, s.stamp.NotAfter, func() outcome { return b.step(key, s) }, done)
+	deliver(b, stamp, func() (*script.Outcome, error) { return b.step(key, stamp, s) }, done)
 }
 
-func (b *fakeBooks) ask(key string, q *question, done func(answer, error)) {
-	deliver(b, q.stamp.NotAfter, func() answer { return b.answer(key, q) }, done)
+func (b *fakeBooks) ask(r semaphore.Request, stamp script.Stamp, _ semaphore.Ticket, done func(*script.Answer, error)) {
+	deliver(b, stamp, func() (*script.Answer, error) { return b.answer(r, stamp) }, done)
 }
 
 // deliver carries out a call as the next fault says.
-func deliver[R any](b *fakeBooks, notAfter int64, carryOut func() R, done func(R, error)) {
+func deliver[R any](b *fakeBooks, stamp script.Stamp, carryOut func() (*R, error), done func(*R, error)) {
 	b.mu.Lock()
 	b.calls++
 	f := none
@@ -74,101 +84,106 @@ func deliver[R any](b *fakeBooks, notAfter int64, carryOut func() R, done func(R
 	}
 	latency := b.latency
 	b.mu.Unlock()
-	locked := func() R {
+	locked := func() (*R, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return carryOut()
 	}
-	b.late.Go(func() {
+	b.flying.Go(func() {
 		time.Sleep(latency)
-		var zero R
 		switch f {
 		case none:
-			done(locked(), nil)
+			done(locked())
 		case refused:
-			done(zero, semaphore.ErrDown)
+			done(nil, semaphore.ErrDown)
 		case lostReply:
-			locked()
-			done(zero, errUnknown)
+			_, _ = locked()
+			done(nil, link.ErrUnknown)
 		case lostCall:
-			done(zero, errUnknown)
+			done(nil, link.ErrUnknown)
 		case lateCall:
-			done(zero, errUnknown)
-			time.Sleep(time.Until(time.UnixMilli(notAfter)))
-			locked()
+			done(nil, link.ErrUnknown)
+			time.Sleep(time.Until(time.UnixMilli(stamp.NotAfter)))
+			_, _ = locked()
 		}
 	})
 }
 
-func (b *fakeBooks) step(key string, s *step) outcome {
-	o := outcome{now: b.now(key), nextEnd: -1}
-	if o.now > s.stamp.NotAfter {
-		return outcome{void: true}
+// late says that a call does nothing.
+func (b *fakeBooks) late(key string, stamp script.Stamp) bool {
+	if m := b.sems[key]; m != nil {
+		if stamp.Serial < m.serial {
+			return true
+		}
+		m.serial = stamp.Serial
 	}
+	return b.now(key) > stamp.NotAfter
+}
+
+func (b *fakeBooks) step(key string, stamp script.Stamp, s *script.Step) (*script.Outcome, error) {
+	if b.late(key, stamp) {
+		return nil, script.ErrVoid
+	}
+	o := &script.Outcome{Now: b.now(key), NextEnd: -1}
 	m := b.sems[key]
 	if m == nil {
-		o.gone = true
-		for range s.ops {
-			o.ops = append(o.ops, opResult{Reply: semaphore.Reply{Err: semaphore.ErrNoSemaphore}})
+		o.Gone = true
+		for range s.Ops {
+			o.Ops = append(o.Ops, script.Result{Reply: semaphore.Reply{Err: semaphore.ErrNoSemaphore}})
 		}
-		return o
+		return o, nil
 	}
-	if s.stamp.Serial < m.serial {
-		return outcome{void: true}
-	}
-	m.serial = s.stamp.Serial
 	m.expire()
-	m.head = s.head
-	m.timeouts += s.missed.timeouts
-	line := s.candidates
+	m.timeouts += s.Timeouts
+	line := s.Candidates
 	handOver := func() {
 		for len(line) > 0 {
 			c := line[0]
-			g := m.grants[c.acquire.Holder]
-			if g == nil && !m.fits(c.acquire.Permits) {
+			g := m.grants[c.Acquire.Holder]
+			if g == nil && !m.fits(c.Acquire.Permits) {
 				return
 			}
-			o.served = append(o.served, m.give(c.acquire, c.ticket))
+			o.Served = append(o.Served, m.give(c.Acquire, c.Ticket))
 			line = line[1:]
 		}
 	}
 	handOver()
-	for _, op := range s.ops {
-		o.ops = append(o.ops, m.do(op, len(line) > 0 || s.behind))
+	for _, op := range s.Ops {
+		o.Ops = append(o.Ops, m.do(op, len(line) > 0 || s.Behind))
 		handOver()
 	}
-	o.free = m.capacity - m.used()
+	o.Free = m.capacity - m.used()
 	for _, g := range m.grants {
-		if left := time.Until(g.ends); o.nextEnd < 0 || left < o.nextEnd {
-			o.nextEnd = left
+		if left := time.Until(g.ends); o.NextEnd < 0 || left < o.NextEnd {
+			o.NextEnd = left
 		}
 	}
-	return o
+	return o, nil
 }
 
-func (m *fakeSem) do(op op, behind bool) opResult {
-	number := func(ok bool) opResult {
+func (m *fakeSem) do(op script.Op, behind bool) script.Result {
+	number := func(ok bool) script.Result {
 		n := semaphore.Number(0)
 		if ok {
 			n = 1
 		}
-		return opResult{Reply: semaphore.Reply{Value: n}}
+		return script.Result{Reply: semaphore.Reply{Value: n}}
 	}
-	switch r := op.request.(type) {
+	switch r := op.Request.(type) {
 	case semaphore.Acquire:
 		if m.grants[r.Holder] == nil && (behind || !m.fits(r.Permits)) {
-			return opResult{joins: r.Wait > 0}
+			return script.Result{Joins: r.Wait > 0}
 		}
-		return opResult{Reply: m.give(&r, op.ticket)}
+		return script.Result{Reply: m.give(&r, op.Ticket)}
 	case semaphore.Release:
-		if m.released[op.ticket] {
+		if m.released[op.Ticket] {
 			return number(true)
 		}
 		if m.grants[r.Holder] == nil {
 			return number(false)
 		}
 		delete(m.grants, r.Holder)
-		m.released[op.ticket] = true
+		m.released[op.Ticket] = true
 		return number(true)
 	case script.GiveBack:
 		g := m.grants[r.Holder]
@@ -220,37 +235,34 @@ func (m *fakeSem) used() int64 {
 
 func (m *fakeSem) fits(n int64) bool { return m.used()+n <= m.capacity }
 
-func (b *fakeBooks) answer(key string, q *question) answer {
-	if b.now(key) > q.stamp.NotAfter {
-		return answer{void: true}
+func (b *fakeBooks) answer(request semaphore.Request, stamp script.Stamp) (*script.Answer, error) {
+	key := request.Semaphore()
+	if b.late(key, stamp) {
+		return nil, script.ErrVoid
 	}
 	m := b.sems[key]
-	if r, ok := q.request.(semaphore.Create); ok {
+	if r, ok := request.(semaphore.Create); ok {
 		if m == nil {
 			b.sems[key] = &fakeSem{capacity: r.Capacity, grants: map[string]*fakeGrant{}, released: map[semaphore.Ticket]bool{}}
 		}
-		return answer{}
+		return &script.Answer{}, nil
 	}
 	if m == nil {
-		return answer{Reply: semaphore.Reply{Err: semaphore.ErrNoSemaphore}}
+		return &script.Answer{Reply: semaphore.Reply{Err: semaphore.ErrNoSemaphore}}, nil
 	}
-	if q.stamp.Serial < m.serial {
-		return answer{void: true}
-	}
-	m.serial = q.stamp.Serial
 	m.expire()
 	usage := semaphore.Usage{Capacity: m.capacity, InUse: m.used(), Available: max(0, m.capacity-m.used())}
-	switch r := q.request.(type) {
+	switch r := request.(type) {
 	case semaphore.Resize:
 		m.capacity = r.Capacity
-		return answer{Reply: semaphore.Reply{Value: usage}}
+		return &script.Answer{Reply: semaphore.Reply{Value: usage}}, nil
 	case semaphore.Delete:
 		delete(b.sems, key)
-		return answer{Reply: semaphore.Reply{Value: semaphore.Number(1)}}
+		return &script.Answer{Reply: semaphore.Reply{Value: semaphore.Number(1)}}, nil
 	case semaphore.Inspect:
-		return answer{Reply: semaphore.Reply{Value: &semaphore.Info{
+		return &script.Answer{Reply: semaphore.Reply{Value: &semaphore.Info{
 			Name: key, Usage: usage, Counters: semaphore.Counters{WaitTimeouts: m.timeouts},
-		}}}
+		}}}, nil
 	}
 	panic("no such question")
 }

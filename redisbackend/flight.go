@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/link"
 	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
@@ -11,74 +12,68 @@ import (
 // flight is a call under way.
 type flight struct {
 	stamp   script.Stamp
+	sent    time.Time
 	items   []*item
 	waiters []*waiter
+	weak    bool // it took effect, and too few replicas have it
 }
 
 // landed takes in what became of a step.
-func (d *desk) landed(f *flight, o outcome, err error) {
-	if !d.lands(f, err, o.void) {
+func (d *desk) landed(f *flight, o *script.Outcome, err error) {
+	if !d.lands(f, err) {
 		return
 	}
+	d.loop.office.saw(o.Token)
 	for _, w := range f.waiters {
 		w.offered, w.doubted = false, false
 	}
 	for i, it := range f.items {
-		d.settle(it, o.ops[i], o.now)
+		d.settle(f, it, o.Ops[i], o.Now)
 	}
-	for i, reply := range o.served {
-		d.served(f.waiters[i], reply)
+	for i, reply := range o.Served {
+		d.served(f, f.waiters[i], reply)
 	}
 	d.dismiss(f.waiters)
-	if o.gone {
+	if o.Gone {
 		d.dissolve()
 	}
 	d.plan(f, o)
 }
 
-// lands ends a flight. It reports false when the flight did nothing: then its requests are asked for
-// again, or refused, or it is not known what became of them.
-func (d *desk) lands(f *flight, err error, void bool) bool {
+// lands ends a flight. It reports false when the flight did nothing, or nobody knows: then its
+// requests are asked for again, or refused.
+func (d *desk) lands(f *flight, err error) bool {
 	d.loop.touch(d)
-	if errors.Is(err, errUnknown) {
-		d.lose(f)
-		return false
-	}
 	d.flight = nil
-	if err == nil && !void {
+	f.weak = errors.Is(err, link.ErrUnreplicated)
+	if err == nil || f.weak {
+		d.loop.office.metrics.landed(f)
 		return true
 	}
 	for _, w := range f.waiters {
 		w.offered = false
 	}
-	d.dismiss(f.waiters)
+	var refusal *semaphore.Error
 	switch {
-	case void:
-		d.again(f.items)
+	case errors.Is(err, script.ErrVoid):
+		d.loop.office.metrics.repeated.WithLabelValues("late").Inc()
+		d.repeat(f)
 	case errors.Is(err, semaphore.ErrDown):
-		d.again(f.items)
+		d.loop.office.metrics.repeated.WithLabelValues("down").Inc()
+		d.repeat(f)
 		d.rest()
+	case errors.As(err, &refusal):
+		d.refuse(f, refusal)
 	default:
-		d.refuse(f, err)
+		d.lose(f)
 	}
 	return false
 }
 
-// refuse tells that Redis refused a call. What is to be given back is tried again.
-func (d *desk) refuse(f *flight, err error) {
-	var undone []*item
-	for _, it := range f.items {
-		if it.undoes() {
-			undone = append(undone, it)
-			continue
-		}
-		it.answer(semaphore.Reply{Err: err})
-	}
-	d.plan(f, outcome{nextEnd: -1})
-	if len(undone) > 0 {
-		d.again(undone)
-		d.rest()
-	}
+// repeat has everything asked for again that a call was to do.
+func (d *desk) repeat(f *flight) {
+	d.again(f.items)
+	d.dismiss(f.waiters)
 }
 
 // again puts requests back at the head of the queue. Those who do not wait for them any more get
@@ -106,91 +101,132 @@ func (d *desk) rest() {
 	d.loop.alarms.put(&d.next, time.Now().Add(restFor))
 }
 
+// refuse tells that Redis refused a call. What is to be given back is tried again.
+func (d *desk) refuse(f *flight, err *semaphore.Error) {
+	var undone []*item
+	for _, it := range f.items {
+		if it.undoes() {
+			undone = append(undone, it)
+			continue
+		}
+		it.answer(semaphore.Reply{Err: err})
+	}
+	d.dismiss(f.waiters)
+	d.plan(f, &script.Outcome{NextEnd: -1})
+	if len(undone) > 0 {
+		d.again(undone)
+		d.rest()
+	}
+}
+
 // lose has a call asked for again whose reply will not come. Redis knows by the tickets what it did,
 // and by the serial number of the next call that it is not to be carried out any more, should it still
 // arrive.
 func (d *desk) lose(f *flight) {
-	d.flight = nil
+	d.loop.office.metrics.repeated.WithLabelValues("unknown").Inc()
 	for _, it := range f.items {
 		it.doubtful = true
 	}
-	d.again(f.items)
 	for _, w := range f.waiters {
-		w.offered, w.doubted = false, true
+		w.doubted = true
 		if w.quits {
 			w.tell(w.uncertain())
 		}
 	}
-	d.dismiss(f.waiters)
+	d.repeat(f)
 	d.rest()
-}
-
-// abandoned says that nobody waits for what a request may get.
-func (i *item) abandoned() bool {
-	if i.undoes() {
-		return false
-	}
-	return i.answered() || i.apart() && i.waiter.leaving
 }
 
 // undo is the request that gives back what an Acquire got, if it got anything; w, if there is one, is
 // told then that it got nothing.
 func (d *desk) undo(a semaphore.Acquire, t semaphore.Ticket, w *waiter) *item {
+	d.loop.office.metrics.givenBack.Inc()
 	return &item{request: script.GiveBack{Key: a.Key, Holder: a.Holder, Ticket: t}, since: time.Now(), waiter: w}
 }
 
 // settle tells what became of a request.
-func (d *desk) settle(it *item, r opResult, now int64) {
+func (d *desk) settle(f *flight, it *item, r script.Result, now int64) {
+	d.loop.office.metrics.replied(it.request, r.Reply)
 	_, isAcquire := it.request.(semaphore.Acquire)
 	switch {
-	case !isAcquire && it.waiter != nil:
-		it.waiter.offered, it.waiter.doubted = false, false
-		d.depart(it.waiter, semaphore.Reply{})
-		it.reply(semaphore.Reply{Value: semaphore.Number(1)})
-	case !isAcquire:
-		it.answer(r.Reply)
-	case r.joins:
+	case it.undoes():
+		d.undone(f, it)
+	case r.Joins:
 		d.join(it, now)
-	case r.Value == nil:
+	case isAcquire && r.Value == nil:
 		it.answer(d.contradiction(it, r.Reply))
+	case isAcquire:
+		d.grant(f, it, r.Reply)
+	case f.weak:
+		it.answer(it.uncertain())
 	default:
-		d.grant(it, r.Reply)
+		it.answer(r.Reply)
 	}
 }
 
 // grant tells of a grant. One that nobody waits for is given back.
-func (d *desk) grant(it *item, r semaphore.Reply) {
-	if g, ok := r.Value.(*semaphore.Grant); ok && it.answered() && !g.Replayed {
-		d.enqueue(d.undo(it.request.(semaphore.Acquire), it.ticket, nil))
+func (d *desk) grant(f *flight, it *item, r semaphore.Reply) {
+	if w := it.waiter; w != nil {
+		d.loop.alarms.drop(&w.end)
 	}
-	if it.waiter != nil {
-		d.loop.alarms.drop(&it.waiter.end)
+	g := r.Value.(*semaphore.Grant)
+	a := it.request.(semaphore.Acquire)
+	switch {
+	case f.weak && !g.Replayed:
+		d.retract(a, it.ticket, it.answer)
+		return
+	case it.answered() && !g.Replayed:
+		d.enqueue(d.undo(a, it.ticket, nil))
 	}
-	d.loop.office.metrics.granted(it, r)
 	it.answer(r)
 }
 
+// retract gives a grant back that too few replicas know of, and tells then that nothing was granted, or
+// that this is not certain.
+func (d *desk) retract(a semaphore.Acquire, t semaphore.Ticket, tell func(semaphore.Reply)) {
+	it := d.undo(a, t, nil)
+	it.then = func(weak bool) {
+		if weak {
+			tell(it.uncertain())
+			return
+		}
+		tell(semaphore.Reply{Err: semaphore.Errorf(semaphore.CodeDown, "too few replicas have acknowledged in time; nothing was granted")})
+	}
+	d.enqueue(it)
+}
+
+// undone goes on behind a request that gave back what somebody got, or found that it got nothing.
+func (d *desk) undone(f *flight, it *item) {
+	if w := it.waiter; w != nil {
+		w.offered, w.doubted = false, false
+		d.depart(w, semaphore.Reply{})
+	}
+	if it.then != nil {
+		it.then(f.weak)
+	}
+}
+
 // plan decides when the next call is due that nobody asks for.
-func (d *desk) plan(f *flight, o outcome) {
+func (d *desk) plan(f *flight, o *script.Outcome) {
 	head := d.line.head()
 	if head == nil {
-		d.urgent = d.urgent || d.listed || d.missed != tally{} || o.more
+		d.urgent = d.urgent || d.listed || d.missed != tally{} || o.More
 		d.offers = minCandidates
 		return
 	}
 	offered := len(f.waiters) > 0
-	served := len(o.served)
+	served := len(o.Served)
 	switch {
 	case served > 0 && served == len(f.waiters):
 		d.offers = min(maxCandidates, 2*d.offers)
 	case served > 0:
 		d.offers = max(minCandidates, served)
 	}
-	fits := o.free >= head.acquire.Permits && (served > 0 || !offered)
-	d.urgent = d.urgent || o.more || fits || !d.listed || d.missed != tally{}
+	fits := o.Free >= head.acquire.Permits && (served > 0 || !offered)
+	d.urgent = d.urgent || o.More || fits || !d.listed || d.missed != tally{}
 	wait := pollEvery
-	if o.nextEnd >= 0 {
-		wait = min(wait, o.nextEnd+time.Millisecond)
+	if o.NextEnd >= 0 {
+		wait = min(wait, o.NextEnd+time.Millisecond)
 	}
 	d.loop.alarms.put(&d.next, time.Now().Add(wait))
 }

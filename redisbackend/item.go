@@ -20,12 +20,14 @@ type item struct {
 	request semaphore.Request
 	ticket  semaphore.Ticket
 	since   time.Time
-	waiter  *waiter // of an Acquire with a WAIT
-	errand  *errand // nil: nobody waits for the reply
-	index   int     // of the reply in the errand
-	told    bool    // it has been answered
+	waiter  *waiter          // of an Acquire with a WAIT
+	errand  *errand          // nil: nobody waits for the reply
+	index   int              // of the reply in the errand
+	told    bool             // it has been answered
+	sum     semaphore.Number // what the calls of a Reconcile have put back so far
 
-	doubtful bool // a call that was lost may have carried it out
+	doubtful bool            // a call that was lost may have carried it out
+	then     func(weak bool) // of one that undoes: called behind it; weak: too few replicas have it
 }
 
 // shares says whether a request shares calls with others.
@@ -96,6 +98,14 @@ func (i *item) holder() string {
 // uncertain is the reply to a request of which it is not known in time what became of it.
 func (i *item) uncertain() semaphore.Reply {
 	return semaphore.Reply{Err: semaphore.Uncertain(i.holder())}
+}
+
+// abandoned says that nobody waits for what the request may get.
+func (i *item) abandoned() bool {
+	if i.undoes() {
+		return false
+	}
+	return i.answered() || i.apart() && i.waiter.leaving
 }
 
 // undoes says that the request gives back what an Acquire may have got. Its waiter, if it has one,

@@ -3,6 +3,7 @@ package redisbackend
 import (
 	"time"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
@@ -36,21 +37,29 @@ func (d *desk) cancel(it *item, holder string) {
 	}
 	if undo := d.withhold(w); undo != nil {
 		undo.errand, undo.index, undo.since = it.errand, it.index, it.since
+		undo.then = func(bool) { undo.reply(semaphore.Reply{Value: semaphore.Number(1)}) }
 		return
 	}
 	it.answer(semaphore.Reply{Value: semaphore.Number(1)})
 }
 
 // replied takes in the answer to a request that had a call of its own.
-func (d *desk) replied(f *flight, a answer, err error) {
-	if !d.lands(f, err, a.void) {
+func (d *desk) replied(f *flight, a *script.Answer, err error) {
+	if !d.lands(f, err) {
 		return
 	}
 	it := f.items[0]
+	d.loop.office.metrics.replied(it.request, a.Reply)
+	d.urgent = d.urgent || d.line.len() > 0
+	reply := a.Reply
 	switch r := it.request.(type) {
 	case semaphore.Delete:
 		if a.Err == nil {
 			d.dissolve()
+		}
+	case semaphore.Reconcile:
+		if reply = d.reconciled(it, a); reply.Value == nil && reply.Err == nil {
+			return
 		}
 	case semaphore.Inspect:
 		if i, ok := a.Value.(*semaphore.Info); ok {
@@ -58,11 +67,38 @@ func (d *desk) replied(f *flight, a answer, err error) {
 		}
 	case semaphore.Waiters:
 		if a.Err == nil {
-			a.Value = d.line.page(r.Cursor, r.Count, time.Now())
+			reply.Value = d.line.page(r.Cursor, r.Count, time.Now())
 		}
 	}
-	d.urgent = d.urgent || d.line.len() > 0
-	it.answer(a.Reply)
+	if f.weak && changes(it.request) {
+		reply = it.uncertain()
+	}
+	it.answer(reply)
+}
+
+// changes says whether a request with a call of its own can change anything.
+func changes(r semaphore.Request) bool {
+	switch r.(type) {
+	case semaphore.Create, semaphore.Resize, semaphore.Delete, semaphore.Reconcile:
+		return true
+	}
+	return false
+}
+
+// reconciled adds up what the calls of one Reconcile have put back; an empty reply: another call
+// follows.
+func (d *desk) reconciled(it *item, a *script.Answer) semaphore.Reply {
+	n, ok := a.Value.(semaphore.Number)
+	if !ok {
+		return a.Reply
+	}
+	it.sum += n
+	if !a.More || time.Since(it.since) > d.loop.office.hold/2 {
+		return semaphore.Reply{Value: it.sum}
+	}
+	it.ticket = d.loop.office.ticket()
+	d.again([]*item{it})
+	return semaphore.Reply{}
 }
 
 // addLine adds what only this server knows: its line.

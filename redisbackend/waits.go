@@ -54,6 +54,9 @@ func (d *desk) join(it *item, now int64) {
 		}
 		w.arrival = now
 		d.line.join(w)
+		if d.line.len() == 1 {
+			d.loop.office.books.listen(d.key)
+		}
 	}
 	if !it.apart() {
 		it.part(d.waiting(w))
@@ -80,12 +83,15 @@ func (d *desk) contradiction(it *item, r semaphore.Reply) semaphore.Reply {
 }
 
 // served tells a waiter what a call handed over to it.
-func (d *desk) served(w *waiter, r semaphore.Reply) {
+func (d *desk) served(f *flight, w *waiter, r semaphore.Reply) {
 	d.leaves(w)
-	if g, ok := r.Value.(*semaphore.Grant); ok && w.told && !g.Replayed {
+	if g, ok := r.Value.(*semaphore.Grant); ok && !g.Replayed && f.weak {
+		d.retract(w.acquire, w.ticket, func(r semaphore.Reply) { d.ends(w, r) })
+		return
+	} else if ok && !g.Replayed && w.told {
 		d.enqueue(d.undo(w.acquire, w.ticket, nil))
 	}
-	d.loop.office.metrics.handedOver(w, r)
+	d.loop.office.metrics.replied(w.acquire, r)
 	d.ends(w, r)
 }
 
@@ -96,6 +102,9 @@ func (d *desk) leaves(w *waiter) {
 	}
 	d.line.leave(w)
 	d.loop.office.waiters.Add(-1)
+	if d.line.len() == 0 {
+		d.loop.office.books.ignore(d.key)
+	}
 }
 
 // ends tells a waiter that is not in line any more how its wait ended.
@@ -245,6 +254,7 @@ func (d *desk) depart(w *waiter, r semaphore.Reply) {
 	if w.place != 0 {
 		d.leaves(w)
 		d.missed.timeouts++
+		d.loop.office.metrics.timedOut.Inc()
 		d.missed.waited += time.Since(w.arrived)
 		d.urgent = true
 		d.loop.touch(d)
