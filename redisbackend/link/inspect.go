@@ -89,7 +89,7 @@ func (w *wire) prepare(ctx context.Context, scripts []*Script) error {
 	}
 	pipe := w.Pipeline()
 	for _, s := range scripts {
-		pipe.ScriptLoad(ctx, s.source)
+		pipe.ScriptLoad(ctx, s.Source)
 	}
 	loaded, err := pipe.Exec(ctx)
 	if err != nil {

@@ -2,6 +2,8 @@ package link
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,16 +31,21 @@ func TestMain(m *testing.M) {
 
 var (
 	// add counts in KEYS[1] and returns the count.
-	add = NewScript("add", "#!lua flags=allow-cross-slot-keys\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])")
+	add = newScript("add", "#!lua flags=allow-cross-slot-keys\nreturn redis.call('INCRBY', KEYS[1], ARGV[1])")
 	// echo returns its arguments.
-	echo = NewScript("echo", "#!lua flags=no-writes\nreturn {ARGV[1], ARGV[2], false, #KEYS}")
+	echo = newScript("echo", "#!lua flags=no-writes\nreturn {ARGV[1], ARGV[2], false, #KEYS}")
 	// spin keeps Redis busy until it is killed, and writes nothing.
-	spin = NewScript("spin", "#!lua flags=no-writes\nwhile true do end")
+	spin = newScript("spin", "#!lua flags=no-writes\nwhile true do end")
 	// broken writes and then fails.
-	broken = NewScript("broken", "#!lua\nredis.call('SET', KEYS[1], 1)\nreturn redis.call('NONSENSE')")
+	broken = newScript("broken", "#!lua\nredis.call('SET', KEYS[1], 1)\nreturn redis.call('NONSENSE')")
 	// push fails for want of a List.
-	push = NewScript("push", "#!lua\nreturn redis.call('RPUSH', KEYS[1], 1)")
+	push = newScript("push", "#!lua\nreturn redis.call('RPUSH', KEYS[1], 1)")
 )
+
+func newScript(name, source string) *Script {
+	sum := sha1.Sum([]byte(source))
+	return &Script{name, source, hex.EncodeToString(sum[:])}
+}
 
 func scripts() []*Script { return []*Script{add, echo, spin, broken, push} }
 
@@ -100,7 +107,7 @@ func call(t testing.TB, l *Link, c Call) result {
 	return wait(t, send(l, c))
 }
 
-func increment(key string) Call { return Call{add, []string{key}, []any{1}} }
+func increment(key string) Call { return Call{add, []string{key}, []string{"1"}} }
 
 // code is the code of an error, "unknown" for ErrUnknown.
 func code(err error) string {
@@ -145,7 +152,7 @@ func TestCallsAreAnsweredEachByItsOwnReply(t *testing.T) {
 		all.Go(func() {
 			for k := range each {
 				want := fmt.Sprintf("%d-%d", i, k)
-				r := call(t, l, Call{echo, []string{"a", "b"}, []any{want, "\x00\r\n"}})
+				r := call(t, l, Call{echo, []string{"a", "b"}, []string{want, "\x00\r\n"}})
 				if got := fmt.Sprintf("%q %v", r.reply, r.err); got != fmt.Sprintf("%q <nil>", []any{want, "\x00\r\n", nil, int64(2)}) {
 					t.Errorf("got %s, want %s echoed", got, want)
 				}

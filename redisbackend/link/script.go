@@ -1,21 +1,10 @@
 package link
 
-import (
-	"crypto/sha1"
-	"encoding/hex"
-)
-
-// Script is a Lua script. Make one with NewScript.
+// Script is a Lua script.
 type Script struct {
-	Name   string
-	source string
-	hash   string
-}
-
-// NewScript is the script with this text; the name is for people.
-func NewScript(name, source string) *Script {
-	sum := sha1.Sum([]byte(source)) // what Redis calls it by
-	return &Script{Name: name, source: source, hash: hex.EncodeToString(sum[:])}
+	Name   string // for people
+	Source string
+	SHA    string // by which EVALSHA calls it
 }
 
 // Call is one call of a script. Its keys, of which it has at least one, share a slot where the Redis is
@@ -27,15 +16,18 @@ func NewScript(name, source string) *Script {
 type Call struct {
 	Script *Script
 	Keys   []string
-	Args   []any // strings, byte slices and integers
+	Args   []string
 }
 
 // command is the call as Redis reads it.
 func (c Call) command() []any {
 	all := make([]any, 0, 3+len(c.Keys)+len(c.Args))
-	all = append(all, "evalsha", c.Script.hash, len(c.Keys))
+	all = append(all, "evalsha", c.Script.SHA, len(c.Keys))
 	for _, k := range c.Keys {
 		all = append(all, k)
 	}
-	return append(all, c.Args...)
+	for _, a := range c.Args {
+		all = append(all, a)
+	}
+	return all
 }

@@ -3,17 +3,17 @@ package link
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Session is a connection of its own to one server, for what a script call is not enough for: SCAN,
-// WATCH and MULTI, a lease. It is for one goroutine. Nothing is sent twice; after an error that is
-// not a reply it is of no use any more.
+// WATCH and MULTI, a lease. It is for one goroutine. Nothing is sent twice. It ends when another server
+// takes over from this one; after an error that is not a reply it is of no use any more.
 type Session struct {
 	// Addr is the server.
 	Addr string
+	node *node
 	wire *wire
 }
 
@@ -54,11 +54,15 @@ func (l *Link) session(ctx context.Context, n *node) (*Session, error) {
 	if err != nil {
 		return nil, beforehand(err)
 	}
-	return &Session{addr, w}, nil
+	n.watch(w)
+	return &Session{addr, n, w}, nil
 }
 
 // Close ends the connection.
-func (s *Session) Close() { s.wire.close() }
+func (s *Session) Close() {
+	s.node.forget(s.wire)
+	s.wire.close()
+}
 
 // Do sends a command and returns its reply: nil, an int64, a string or an []any of these. Errors are
 // those of [Link.Send].
@@ -76,5 +80,5 @@ func (s *Session) Do(ctx context.Context, args ...any) (any, error) {
 	case s.wire.sent.Load() == before:
 		return nil, down(err)
 	}
-	return nil, fmt.Errorf("%w: %s", ErrUnknown, oneLine(err))
+	return nil, unknown(err)
 }
