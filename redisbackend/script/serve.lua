@@ -1,0 +1,288 @@
+-- serve.lua carries out the requests on one semaphore that share a call, and hands permits over to the
+-- head of the line. See Step for what comes before what.
+--
+-- KEYS, ARGV 1 and 2: see books.lua
+-- ARGV 3 <ddddddddB  head, timeouts, waited, default lease, default idle, most semaphores, ops, candidates,
+--                    behind
+--      4 how to publish: I2c0 each of command, channel, name
+--      5 … one for each op, then one for each candidate:
+--        acquire   <BBdddI2c0I2c0I2c0  1, flags, permits, lease, capacity, holder, ticket, label
+--        release   <BBdI2c0I2c0        2, flags, token, holder, ticket
+--        renew     <BBdI2c0d           3, flags, token, holder, lease
+--        check     <BBdI2c0            4, flags, token, holder
+--        give back <BBdI2c0I2c0        5, flags, token, holder, ticket
+--        candidate <ddddI2c0I2c0I2c0   permits, lease, waited, arrival, holder, ticket, label
+-- Reply {1, now, capacity or -1, latest token, ms to the next end or -1, free, more, served, results…},
+-- a result for each op and each of the first candidates that is dealt with:
+--   0 no · 1 yes · 2 grant, 3 replayed: token, lease left, slots · 4 joins · 5 number: n · refusals: a, b
+
+local head, new_timeouts, new_waits, lease0, idle0, most, n_ops, n_candidates, behind = take_apart('<ddddddddB', ARGV[3])
+local out, n = {1, now, 0, 0, 0, 0, 0, 0}, 8
+local served, n_served = {}, 0
+local joined, joined_want = false, 0
+local here = {} -- holders that were granted something by an op of this call
+local had_notes, dirty = notes, n_candidates > 0 or head > 0
+
+local function say(...)
+  for i = 1, select('#', ...) do out[n + i] = select(i, ...) end
+  n = n + select('#', ...)
+end
+
+-- told notes that somebody learns of a grant: it is not given back as undelivered.
+local function told(g)
+  if g.ticket == '' then return end
+  g.ticket = ''
+  if g.flags >= RENEWAL then g.flags = g.flags - RENEWAL end
+  rewrite(g)
+end
+
+-- issue makes a grant, or returns nil when Redis has no memory.
+local function issue(first, permits, lease, ticket, label, flags)
+  local g = {member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = token()}
+  date(g, length(lease, lease0))
+  if not write(g) then return nil end
+  draw(permits)
+  ours, extras, used = ours + permits, extras + permits - 1, now
+  return g
+end
+
+-- refresh puts a new grant in the place of one, with its permits and slots. A raw holder gets a slot.
+local function refresh(g, lease, ticket, label)
+  held_ms = held_ms + now - g.granted
+  if g.raw then
+    g.raw, ours = nil, ours + 1
+  elseif g.score ~= g.ends then
+    call('ZREM', E, g.member)
+  end
+  g.granted, g.token, g.ticket, g.label, g.flags = now, token(), ticket, label, RENEWAL
+  date(g, length(lease, lease0))
+  rewrite(g)
+  renewals, used = renewals + 1, now
+end
+
+-- held answers an acquire of who holds already: a code, two numbers and a text.
+local function held(g, permits, lease, ticket, label, fresh)
+  if g.permits ~= permits then return 7, g.permits, g.token end
+  if ticket ~= '' and g.ticket == ticket then return 2, g.token, left(g), g.slots end
+  if fresh or g.raw then
+    local why, limit = admits(lease)
+    if why then return why, limit, 0 end
+    refresh(g, lease, ticket, label)
+    return 2, g.token, left(g), g.slots
+  end
+  told(g)
+  return 3, g.token, left(g), g.slots
+end
+
+-- hand_over gives what is free to whoever has waited longest: the candidates, and the heads of the lines
+-- of other servers. At times it leaves one permit to those who take from the List.
+local candidate
+local function hand_over()
+  while true do
+    local other = oldest()
+    if not candidate then
+      local arg = ARGV[4 + n_ops + n_served + 1]
+      if arg and n_served < n_candidates then
+        candidate = {take_apart('<ddddI2c0I2c0I2c0', arg)}
+        candidate.first = member(candidate[5])
+      end
+    end
+    local c = candidate
+    if not c and not other then return end
+    if c then
+      local g = find(c.first)
+      local a, b, d, e
+      if g then
+        a, b, d, e = held(g, c[1], c[2], c[6], c[7], false)
+      elseif cap > 0 and c[1] > cap then
+        a, b, d = 8, cap, 0
+      elseif again or (other and other.arrival < c[4]) then
+        a = nil
+      else
+        if free() - gift < c[1] then expire() end
+        if streak >= ROW and free() >= c[1] and gift == 0 then gift, streak = 1, 0 end
+        if free() - gift < c[1] then return end
+        g = issue(c.first, c[1], c[2], c[6], c[7], WAITED)
+        if not g then return end
+        late, wait_ms, streak = late + 1, wait_ms + c[3], streak + 1
+        a, b, d, e = 2, g.token, left(g), g.slots
+      end
+      if a then
+        local k = #served
+        served[k + 1], served[k + 2], served[k + 3] = a, b, d
+        if a == 2 or a == 3 then served[k + 4] = e end
+        n_served, candidate, other = n_served + 1, nil, nil
+      elseif again then
+        return
+      end
+    end
+    if other then
+      if free() - gift < other.want then expire() end
+      if streak >= ROW and free() >= other.want and gift == 0 then gift, streak = 1, 0 end
+      if again or free() - gift < other.want or not reserve(other) then return end
+      streak = streak + 1
+    end
+  end
+end
+
+local function acquire(arg)
+  local _, flags, permits, lease, capacity, holder, ticket, label = take_apart('<BBdddI2c0I2c0I2c0', arg)
+  local wait, create, fresh = flags % 2 == 1, flags % 4 >= 2, flags % 8 >= 4
+  dirty = true
+  if not cap then
+    if not create then return say(6, 0, 0) end
+    if capacity > 0 and permits > capacity then return say(8, capacity, 0) end
+    local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
+    local why, a, b = make(name, capacity, most, idle0 > 0 and '0 0 0 0 ' .. string.format('%.0f', idle0) .. ' 1' or '0 0 0 0 0 1')
+    if why then return say(why, a, b or 0) end
+    s_idle, born = idle0, 1
+  end
+  local first = member(holder)
+  local g = find(first)
+  if g then
+    local a, b, c, d = held(g, permits, lease, ticket, label, fresh)
+    if d then return say(a, b, c, d) end
+    return say(a, b, c)
+  end
+  local why, limit = admits(lease)
+  if why then return say(why, limit, 0) end
+  if cap > 0 and permits > cap then return say(8, cap, 0) end
+  if permits > MOST_PERMITS then return say(12, 0, 0) end
+  local clear = not again and n_served == n_candidates and behind == 0 and not joined and #others == 0
+  if clear and free() < permits then
+    repeat until expire() == 0 or free() >= permits
+  end
+  if clear and free() >= permits then
+    g = issue(first, permits, lease, ticket, label, 0)
+    if not g then return say(15, 0, 0) end
+    immediate, here[holder] = immediate + 1, true
+    return say(2, g.token, left(g), g.slots)
+  end
+  if wait then
+    if not joined then joined, joined_want = true, permits end
+    return say(4)
+  end
+  refused = refused + 1
+  return say(0)
+end
+
+local function release(arg)
+  local _, flags, token_given, holder, ticket = take_apart('<BBdI2c0I2c0', arg)
+  dirty = true
+  local done = ticket ~= '' and string.find(had_notes, ticket .. ' ', 1, true)
+  if done and not here[holder] then
+    if flags >= 8 and not again then notes = notes .. ticket .. ' ' end
+    return say(1)
+  end
+  local g = not (again and not here[holder]) and cap and find(member(holder))
+  if not g or token_given ~= 0 and token_given ~= g.token then return say(0) end
+  drop(g)
+  releases, held_ms, used = releases + 1, held_ms + (g.raw and 0 or now - g.granted), now
+  if ticket ~= '' then notes = notes .. ticket .. ' ' end
+  say(1)
+  hand_over()
+end
+
+local function renew(arg)
+  local _, _, token_given, holder, lease = take_apart('<BBdI2c0d', arg)
+  dirty = true
+  if not cap then return say(0) end
+  local g = find(member(holder))
+  local why, limit = admits(lease)
+  if why then return say(why, limit, 0) end
+  if not g or token_given ~= 0 and token_given ~= g.token then return say(0) end
+  if g.raw then
+    local long = length(lease, lease0)
+    g.ends = now + long
+    if not fallible('ZADD', Z, 'XX', g.ends, g.member) then
+      call('ZREM', Z, MARK)
+      call('ZADD', Z, 'XX', g.ends, g.member)
+    end
+  else
+    date(g, length(lease == 0 and (g.length == NEVER and -1 or g.length) or lease, lease0))
+    if g.ends <= now then
+      g.ends = now - 1
+      g.score = g.ends + s_quarantine
+      finish(g)
+      say(0)
+      return hand_over()
+    end
+    g.ticket, g.flags = '', g.flags % RENEWAL
+    rewrite(g)
+  end
+  renewals, used = renewals + 1, now
+  return say(5, left(g))
+end
+
+local function check(arg)
+  local _, _, token_given, holder = take_apart('<BBdI2c0', arg)
+  local g = cap and find(member(holder))
+  return say(g and not g.raw and g.token == token_given and 1 or 0)
+end
+
+local function give_back(arg)
+  local _, _, token_given, holder, ticket = take_apart('<BBdI2c0I2c0', arg)
+  dirty = true
+  local g = cap and ticket ~= '' and find(member(holder))
+  if not g or g.ticket ~= ticket or token_given ~= 0 and token_given ~= g.token then return say(0) end
+  drop(g)
+  if g.flags >= RENEWAL then
+    renewals = renewals - 1
+  elseif g.flags >= WAITED then
+    late = late - 1
+  else
+    immediate = immediate - 1
+  end
+  say(1)
+  return hand_over()
+end
+
+if cap and lapsed() and head == 0 then
+  remove(select(3, take_apart('<I2c0I2c0I2c0', ARGV[4])), '')
+end
+if cap then
+  timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
+  dirty = dirty or new_timeouts > 0
+  claim()
+  notes = ''
+  if had_notes ~= '' then
+    for i = 5, 4 + n_ops do
+      local kind, flags = string.byte(ARGV[i], 1, 2)
+      if again or kind == 2 and flags >= 8 then notes = had_notes end
+    end
+  end
+  if n_candidates > 0 or #others > 0 then hand_over() end
+end
+for i = 5, 4 + n_ops do
+  local arg = ARGV[i]
+  local kind = string.byte(arg)
+  if kind == 1 then acquire(arg)
+  elseif kind == 2 then release(arg)
+  elseif kind == 3 then renew(arg)
+  elseif kind == 4 then check(arg)
+  else give_back(arg)
+  end
+end
+
+out[3], out[4], out[5], out[6], out[7], out[8] = cap or -1, last, -1, 0, 0, n_served
+if cap then
+  local arrival, want = 0, 0
+  if candidate then
+    arrival, want = candidate[4], candidate[1]
+  elseif behind == 1 or head > 0 and n_candidates == 0 then
+    arrival, want = math.max(head, 1), 1
+  elseif joined then
+    arrival, want = now, joined_want
+  end
+  if dirty or spare > 0 then close(standing(arrival, want)) end
+  if arrival > 0 then
+    local next = call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2]
+    next = next and tonumber(next) or NEVER
+    if next < NEVER then out[5] = math.max(0, next - now) end
+    local other = oldest()
+    if not other or other.arrival >= arrival then out[6] = free() end
+    if more then out[7] = 1 end
+  end
+end
+for i = 1, #served do out[n + i] = served[i] end
+return out
