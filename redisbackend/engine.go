@@ -2,122 +2,152 @@ package redisbackend
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"hash/maphash"
+	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/semserver/semserver/redisbackend/link"
 	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 )
 
-// loops is over how many goroutines the desks are spread.
-const loops = 4
+const (
+	// openTimeout is how long Open waits for the first attempts to connect.
+	openTimeout = 5 * time.Second
+	// closeTimeout is how long Close waits for what is under way.
+	closeTimeout = 3 * time.Second
+)
 
-// core is the engine without its connections: desks over books.
-type core struct {
-	office office
-	loops  [loops]*loop
-	over   [loops]bool
-	seed   maphash.Seed
-	run    sync.WaitGroup
+// Config is how an Engine is opened. DefaultConfig fills in what need not be chosen.
+type Config struct {
+	Link    link.Options // its Scripts and Hear are the engine's
+	Prefix  string       // of all keys
+	HashTag script.Tagging
+	Limits  semaphore.Limits
+	// Hold is how long a request without WAIT is kept while it cannot be decided.
+	Hold time.Duration
+	// ReconcileEvery is how often the books of all semaphores are looked at, by one server at a time.
+	ReconcileEvery time.Duration
+	// ReconcileGrace is how long a shortfall must stand, with nobody touching List or ZSET, until it is
+	// restored without being asked for.
+	ReconcileGrace time.Duration
+	Logger         *slog.Logger
+	Metrics        *Metrics
 }
 
-func newCore(b books, limits semaphore.Limits, hold time.Duration, m *Metrics) *core {
-	c := &core{seed: maphash.MakeSeed()}
-	c.office.books, c.office.limits, c.office.hold, c.office.metrics = b, limits, hold, m
-	c.office.incarnation = incarnation()
-	for i := range c.loops {
-		c.loops[i] = newLoop(&c.office)
+// DefaultConfig is the configuration of a server without flags, but for the Redis.
+func DefaultConfig(t link.Target) Config {
+	return Config{
+		Link: link.DefaultOptions(t), Prefix: "sem:", HashTag: script.TagAuto, Limits: semaphore.DefaultLimits(),
+		Hold: 5 * time.Second, ReconcileEvery: 10 * time.Second, ReconcileGrace: 3 * time.Second,
 	}
-	return c
 }
 
-// start lets the loops go. What comes before is kept.
-func (c *core) start() {
-	for i, l := range c.loops {
-		c.run.Go(func() { l.run(&c.over[i]) })
+// Engine keeps semaphores in a Redis. It implements [semaphore.Backend]. Open makes one.
+type Engine struct {
+	cfg    Config
+	core   *core
+	remote *remote
+
+	ctx    context.Context // of what goes on by itself
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	halted context.Context // ends when nobody is to wait for a decision any more
+	halt   context.CancelFunc
+	once   sync.Once
+}
+
+var _ semaphore.Backend = (*Engine)(nil)
+
+// Open connects to a Redis. One that cannot be used as it is, is an error; one that cannot be reached at
+// the moment is not, and [Engine.Ready] says so.
+func Open(cfg Config) (*Engine, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-}
-
-// incarnation is a number that no other life of a server has.
-func incarnation() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:]) | 1
-}
-
-func (c *core) loop(key string) *loop {
-	return c.loops[maphash.String(c.seed, key)%loops]
-}
-
-// do carries out requests for one semaphore, in their order, into replies.
-func (c *core) do(key string, requests []semaphore.Request, replies []semaphore.Reply) {
-	e := &errand{replies: replies, done: make(chan struct{})}
-	e.left.Store(int64(len(requests)))
-	items := make([]*item, len(requests))
-	now := time.Now()
-	for i, r := range requests {
-		items[i] = &item{request: r, ticket: c.office.ticket(), since: now, errand: e, index: i}
-		if a, ok := r.(semaphore.Acquire); ok && a.Wait > 0 {
-			items[i].waiter = newWaiter(a, items[i].ticket, now)
-		}
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
-	l := c.loop(key)
-	posted := l.post(func() {
-		d := l.desk(key)
-		for _, it := range items {
-			d.enqueue(it)
-		}
-	})
-	if !posted {
-		for i := range replies {
-			replies[i] = semaphore.Reply{Err: semaphore.ErrShutdown}
-		}
-		return
+	cluster := cfg.Link.Target.Mode == link.Cluster
+	layout, err := script.NewLayout(cfg.Prefix, cfg.HashTag, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("lay out the keys: %w", err)
 	}
-	<-e.done
+	e := &Engine{cfg: cfg, remote: newRemote(script.NewLibrary(layout), cfg.Limits, cluster)}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.halted, e.halt = context.WithCancel(context.Background())
+	e.core = newCore(e.remote, cfg.Limits, cfg.Hold, cfg.Metrics)
+
+	options := cfg.Link
+	options.Scripts, options.Hear, options.Logger = e.remote.scripts(), e.hear, cfg.Logger
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if e.remote.link, err = link.Open(ctx, options); err != nil {
+		return nil, err
+	}
+	if !cluster {
+		e.remote.link.Subscribe(layout.Channel(""))
+	}
+	cfg.Metrics.watch(&e.core.office, e.Ready)
+	e.core.start()
+	e.work.Go(func() { e.tend(e.ctx) })
+	return e, nil
 }
 
-// giveBack returns a grant that was never told.
-func (c *core) giveBack(key string, g *semaphore.Grant) {
-	l := c.loop(key)
-	l.post(func() {
-		l.desk(key).enqueue(&item{
-			request: script.GiveBack{Key: key, Holder: g.Holder, Token: g.Token, Ticket: g.Ticket},
-			ticket:  c.office.ticket(),
-			since:   time.Now(),
-		})
-	})
-}
-
-// wake has a semaphore looked at, if somebody waits for it here.
-func (c *core) wake(key string) {
-	l := c.loop(key)
-	l.post(func() {
-		if d := l.desks[key]; d != nil {
-			d.wake()
-		}
-	})
-}
-
-// wakeAll has all semaphores looked at for which somebody waits here.
-func (c *core) wakeAll() {
-	for _, l := range c.loops {
-		l.post(func() {
-			for _, d := range l.desks {
-				d.wake()
+// Do implements semaphore.Backend. Requests for one semaphore that follow each other travel together.
+func (e *Engine) Do(requests []semaphore.Request) []semaphore.Reply {
+	replies := make([]semaphore.Reply, len(requests))
+	for from := 0; from < len(requests); {
+		to := from + 1
+		switch r := requests[from].(type) {
+		case semaphore.Scan:
+			replies[from] = e.scan(r)
+		case semaphore.Holders:
+			replies[from] = e.holders(r)
+		default:
+			for to < len(requests) && desks(requests[to]) && requests[to].Semaphore() == requests[from].Semaphore() {
+				to++
 			}
-		})
+			e.core.do(requests[from].Semaphore(), requests[from:to], replies[from:to])
+		}
+		from = to
 	}
+	return replies
 }
 
-// close ends the loops. What is under way may end until ctx does; what is not decided then is
-// answered so.
-func (c *core) close(ctx context.Context) {
-	for i, l := range c.loops {
-		l.post(func() { l.drain(ctx, &c.over[i]) })
+// desks says whether a request goes to the desk of a semaphore.
+func desks(r semaphore.Request) bool {
+	switch r.(type) {
+	case semaphore.Scan, semaphore.Holders:
+		return false
 	}
-	c.run.Wait()
+	return true
+}
+
+// GiveBack implements semaphore.Backend.
+func (e *Engine) GiveBack(key string, g *semaphore.Grant) { e.core.giveBack(key, g) }
+
+// Ready says why Redis takes no calls of this server; nil: it does.
+func (e *Engine) Ready() error { return e.remote.link.Ready() }
+
+// Halt ends the wait for decisions: whoever waits for one is told that there is none. It may be called
+// at any time, and before Close.
+func (e *Engine) Halt() { e.halt() }
+
+// Close ends everything. Those who wait are answered ErrShutdown; calls under way are waited for, for a
+// few seconds. It may be called more than once.
+func (e *Engine) Close() error {
+	e.once.Do(func() {
+		e.cancel()
+		e.work.Wait()
+		ctx, cancel := context.WithTimeout(e.halted, closeTimeout)
+		defer cancel()
+		e.core.close(ctx)
+		e.remote.link.Close()
+		e.halt()
+	})
+	return nil
 }

@@ -53,6 +53,7 @@ func (d *desk) join(it *item, now int64) {
 			return
 		}
 		w.arrival = now
+		d.listed = true // the call in which it joined has said so
 		d.line.join(w)
 		if d.line.len() == 1 {
 			d.loop.office.books.listen(d.key)
