@@ -36,6 +36,7 @@ type desk struct {
 	urgent bool  // a call is due although nobody asks: the line may have something to get or to tell
 	listed bool  // the shared line may have an entry for the line here
 	offers int   // how many candidates the next call takes along
+	vain   bool  // the last call handed nothing over, although it found enough
 	missed tally // not yet told to Redis
 	next   alarm // the next call that nobody asks for
 	watch  alarm // the next look at those who are not decided

@@ -211,18 +211,21 @@ func (d *desk) plan(f *flight, o *script.Outcome) {
 	head := d.line.head()
 	if head == nil {
 		d.urgent = d.urgent || d.listed || d.missed != tally{} || o.More
-		d.offers = minCandidates
+		d.offers, d.vain = minCandidates, false
 		return
 	}
-	offered := len(f.waiters) > 0
-	served := len(o.Served)
+	offered, served := len(f.waiters), len(o.Served)
 	switch {
-	case served > 0 && served == len(f.waiters):
+	case served > 0 && served == offered:
 		d.offers = min(maxCandidates, 2*d.offers)
 	case served > 0:
 		d.offers = max(minCandidates, served)
 	}
-	fits := o.Free >= head.acquire.Permits && (served > 0 || !offered)
+	// What is free and yet was not handed over was left to clients who work by hand. If none took it, the
+	// next call gets it; but something else may be in the way of that, so there is one such call.
+	vain := offered > 0 && served == 0
+	fits := o.Free >= head.acquire.Permits && !(vain && d.vain)
+	d.vain = vain && fits
 	d.urgent = d.urgent || o.More || fits || !d.listed || d.missed != tally{}
 	wait := pollEvery
 	if o.NextEnd >= 0 {
