@@ -18,9 +18,14 @@ local L, Z, M, G, S, E, R = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local MARK, NEVER = '\0semserver:', math.huge
 local MOST, MOST_PERMITS = 100000, 1000 -- capacity; permits of one holder
 local PORTION = 500                     -- ended leases that are processed at once
-local STATE = '<dddddddddddddddddd'
-local GRANT = '<ddddddBBc0I2c0I2c0'
+local STATE = '<dddddddddddddddddddd'
+local RECORD = '<ddddddBBc0I2c0I2c0'
 local WAITED, RENEWAL, PAROLE = 1, 2, 4 -- flags of a grant
+
+-- What is said of a request; refusal.go has the words.
+local NO, YES, GRANTED, REPLAYED, JOINS, NUMBER = 0, 1, 2, 3, 4, 5
+local NOSEM, CONFLICT, TOOMANY, ABOVE_MAXLEASE, MAXLEASE_SET, MAXHOLD_SET, PERMITS, CAPACITY = 6, 7, 8, 9, 10, 11, 12, 13
+local SEMAPHORES, NO_MEMORY, IN_USE, EXISTS, SETTINGS = 14, 15, 16, 17, 18
 
 local clock = call('TIME')
 local micros = clock[1] * 1000000 + clock[2]
@@ -43,13 +48,16 @@ end
 
 -- state: the latest token; all slots from mark on are free, and gaps below it; hand-overs in a row; when
 -- the semaphore was last used; permits in quarantine, further permits of grants, permits that have
--- records; then the counters.
-local last, mark, gaps, streak, used, paroled, extras, ours = 0, 0, 0, 0, 0, 0, 0, 0
+-- records; how far the records have been swept, and whether members are being put back because the ZSET
+-- was lost; then the counters.
+local last, mark, gaps, streak, used, paroled, extras, ours, swept, lost = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 local immediate, late, refused, timeouts, wait_ms = 0, 0, 0, 0, 0
 local releases, renewals, expirations, reconciled, held_ms = 0, 0, 0, 0, 0
 if cap and meta[2] then
-  last, mark, gaps, streak, used, paroled, extras, ours, immediate, late, refused, timeouts, wait_ms,
-  releases, renewals, expirations, reconciled, held_ms = take_apart(STATE, meta[2])
+  last, mark, gaps, streak, used, paroled, extras, ours, swept, lost, immediate, late, refused, timeouts,
+  wait_ms, releases, renewals, expirations, reconciled, held_ms = take_apart(STATE, meta[2])
+  -- A raw release of the last holder leaves one permit more in the List than the loss of the ZSET does.
+  if card == 0 and ours > 0 and list + ours <= cap then lost, swept = 1, 0 end
 end
 
 local s_lease, s_max, s_hold, s_quarantine, s_idle, born = 0, 0, 0, 0, 0, 0
@@ -139,7 +147,7 @@ local function write(g)
     if not fallible('ZADD', Z, unpack(args)) then return false end
   end
   if not g.slots then g.slots = occupy(g.permits) end
-  call('HSET', G, g.member, pack(GRANT, g.score, g.token, g.ends, g.length, g.granted, g.permits, g.flags,
+  call('HSET', G, g.member, pack(RECORD, g.score, g.token, g.ends, g.length, g.granted, g.permits, g.flags,
     #g.ticket, g.ticket, #g.slots, g.slots, #g.label, g.label))
   if g.score ~= g.ends and g.flags < PAROLE then call('ZADD', E, g.ends, g.member) end
   return true
@@ -198,7 +206,7 @@ end
 -- load takes a record apart.
 local function load(first, record)
   local g = {member = first}
-  g.score, g.token, g.ends, g.length, g.granted, g.permits, g.flags, g.ticket, g.slots, g.label = take_apart(GRANT, record)
+  g.score, g.token, g.ends, g.length, g.granted, g.permits, g.flags, g.ticket, g.slots, g.label = take_apart(RECORD, record)
   return g
 end
 
@@ -220,6 +228,15 @@ local function bury(g, score)
   end
 end
 
+-- restore puts the members of a grant back that were lost with the ZSET, if it is live and the permits
+-- were not given to others.
+local function restore(g)
+  if lost == 0 or now > g.ends or list + spare + card + g.permits > cap then return false end
+  rewrite(g)
+  card = card + g.permits
+  return true
+end
+
 -- find returns the live grant of a holder, or nil. A raw holder's has raw, and no token.
 local function find(first)
   local record, score = call('HGET', G, first), call('ZSCORE', Z, first)
@@ -231,6 +248,7 @@ local function find(first)
       finish(g)
       return nil
     end
+    if not score and restore(g) then return g end
     bury(g, score)
   end
   if not score then return nil end
@@ -295,13 +313,20 @@ end
 
 -- parole sends grants into quarantine whose leases have ended, at most a portion.
 local function parole()
-  if s_quarantine == 0 and call('EXISTS', E) == 0 then return end
   local due = call('ZRANGEBYSCORE', E, '-inf', '(' .. now, 'LIMIT', 0, PORTION)
   more = more or #due == PORTION
   for _, first in ipairs(due) do
-    local g = find(first)
-    if g or call('ZREM', E, first) == 1 then more = more or false end
+    find(first)
+    call('ZREM', E, first)
   end
+end
+
+-- trim takes free permits out of the List that exceed the capacity.
+local function trim()
+  local surplus = list - math.max(0, cap - card)
+  if surplus <= 0 then return end
+  call('LTRIM', L, surplus, -1)
+  list = list - surplus
 end
 
 -- put adds n placeholders to the List.
@@ -321,9 +346,9 @@ local function free() return math.max(0, math.min(list + spare, cap - card)) end
 -- admits says why a lease that is asked for by name is longer than this semaphore allows: a code and a
 -- number. 0 is no lease, -1 one for ever.
 local function admits(lease)
-  if lease == -1 and s_max > 0 then return 10, s_max end
-  if lease == -1 and s_hold > 0 then return 11, s_hold end
-  if s_max > 0 and lease > s_max then return 9, s_max end
+  if lease == -1 and s_max > 0 then return MAXLEASE_SET, s_max end
+  if lease == -1 and s_hold > 0 then return MAXHOLD_SET, s_hold end
+  if s_max > 0 and lease > s_max then return ABOVE_MAXLEASE, s_max end
   return nil
 end
 
@@ -366,11 +391,11 @@ end
 -- make makes a semaphore. Keys that are there already are taken over as they are. It returns a code and
 -- a number where that is not possible.
 local function make(name, capacity, most, settings)
-  if capacity > MOST or capacity < 0 then return 13, capacity end
+  if capacity > MOST or capacity < 0 then return CAPACITY, capacity end
   local enrolled, count = enrol(name, most)
   if not enrolled then
-    if count then return 14, count, most end
-    return 15, 0
+    if count then return SEMAPHORES, count, most end
+    return NO_MEMORY, 0
   end
   last = math.max(last, tonumber(call('HGET', M, 'last') or 0))
   call('PERSIST', M)
@@ -391,6 +416,12 @@ local function remove(name, ticket)
   cap, list, card, spare = nil, 0, 0, 0
 end
 
+-- announce tells a server, or all with '*', of something about the semaphore.
+local function announce(kind, whom)
+  local command, channel, name = take_apart('<I2c0I2c0I2c0', ARGV[4])
+  call(command, channel, kind .. ' ' .. whom .. ' ' .. server .. ' ' .. string.format('%.0f', last) .. ' ' .. name)
+end
+
 -- lapsed says that nobody has used the semaphore for as long as IDLE says.
 local function lapsed()
   return cap and s_idle > 0 and card == 0 and now > used + s_idle and not (meta[4] and string.find(meta[4], '@', 1, true))
@@ -405,11 +436,11 @@ local function close(line)
   end
   if list > 0 then streak = 0 end
   if card == 0 and mark > 0 and ours == 0 then
+    if gaps > 0 then call('DEL', S) end
     mark, gaps = 0, 0
-    call('DEL', S)
   end
-  local state = pack(STATE, last, mark, gaps, streak, used, paroled, extras, ours, immediate, late, refused,
-    timeouts, wait_ms, releases, renewals, expirations, reconciled, held_ms)
+  local state = pack(STATE, last, mark, gaps, streak, used, paroled, extras, ours, swept, lost, immediate,
+    late, refused, timeouts, wait_ms, releases, renewals, expirations, reconciled, held_ms)
   local mine = pack('<dd', serial, now) .. notes
   if line then return fallible('HSET', M, 'state', state, server, mine, 'line', line) end
   return fallible('HSET', M, 'state', state, server, mine)

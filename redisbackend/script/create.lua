@@ -1,1 +1,43 @@
--- create
+-- create.lua makes a semaphore, or confirms one: then nothing that it is asked for differs from what is
+-- stored, except that one made by an acquire becomes permanent.
+--
+-- KEYS, ARGV 1 and 2: see books.lua
+-- ARGV 3 <dddBddddd  capacity, least token, most semaphores, if absent; lease, maxlease, maxhold,
+--                    quarantine, idle: -1 where one is not given
+--      4 how to publish: I2c0 each of command, channel, name
+-- Reply {1, now, YES} or {1, now, code, a, b …}
+
+local capacity, least, most, if_absent, lease, max_lease, max_hold, quarantine, idle = take_apart('<dddBddddd', ARGV[3])
+local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
+
+local function differs(given, stored) return given >= 0 and given ~= stored end
+
+local function stored() return s_lease, s_max, s_hold, s_quarantine, s_idle end
+
+local function settings(...) return string.format('%.0f %.0f %.0f %.0f %.0f 0', ...) end
+
+if lapsed() then remove(name, '') end
+if not cap then
+  -- The types of keys that are taken over are known to be right; these are ours alone.
+  if capacity > MOST or capacity < 0 then return {1, now, CAPACITY, capacity, 0} end
+  lease, max_lease, max_hold = math.max(lease, 0), math.max(max_lease, 0), math.max(max_hold, 0)
+  quarantine, idle = math.max(quarantine, 0), math.max(idle, 0)
+  if max_lease > 0 and lease > max_lease then return {1, now, SETTINGS, lease, max_lease} end
+  local why, a, b = make(name, capacity, most, settings(lease, max_lease, max_hold, quarantine, idle))
+  if why then return {1, now, why, a, b or 0} end
+else
+  local max_after = max_lease >= 0 and max_lease or s_max
+  local lease_after = lease >= 0 and lease or s_lease
+  if max_after > 0 and lease_after > max_after and if_absent == 0 then return {1, now, SETTINGS, lease_after, max_after} end
+  if if_absent == 0 and (capacity ~= cap or differs(lease, s_lease) or differs(max_lease, s_max)
+    or differs(max_hold, s_hold) or differs(quarantine, s_quarantine) or born == 0 and differs(idle, s_idle)) then
+    return {1, now, EXISTS, cap, 0, stored()}
+  end
+  if born == 1 then
+    s_idle, used = math.max(idle, 0), now
+    call('HSET', M, 'settings', settings(stored()))
+  end
+end
+last = math.max(last, least)
+close()
+return {1, now, YES}

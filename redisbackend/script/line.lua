@@ -51,8 +51,7 @@ local function reserve(entry)
   for i = 1, entry.want do args[2 * i - 1], args[2 * i] = entry.till, reservation(entry.server, i) end
   if not fallible('ZADD', Z, unpack(args)) then return false end
   draw(entry.want)
-  local command, channel, name = take_apart('<I2c0I2c0I2c0', ARGV[4])
-  call(command, channel, 'permit ' .. entry.server .. ' ' .. server .. ' ' .. string.format('%.0f', last) .. ' ' .. name)
+  announce('permit', entry.server)
   return true
 end
 

@@ -1,1 +1,39 @@
--- reconcile
+-- reconcile.lua makes the books balance at once: it ends what has expired, at most a portion, and puts the
+-- free permits at what they should be. It never touches a live holder. While members are being put back
+-- that were lost with the ZSET, a shortfall is not filled up: it is theirs.
+--
+-- KEYS, ARGV 1 and 2: see books.lua
+-- ARGV 3 <BddI2c0  adopt, capacity, most semaphores, ticket
+--      4 how to publish: I2c0 each of command, channel, name
+-- Reply {1, now, NUMBER, permits put back, more} or {1, now, code, a, b}. Under the ticket that the last one
+-- had which put something back, it is answered as that.
+
+local adopt, capacity, most, ticket = take_apart('<BddI2c0', ARGV[3])
+local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
+if lapsed() then remove(name, '') end
+local before = list
+if not cap then
+  if adopt == 0 then return {1, now, NOSEM, 0, 0} end
+  local why, a, b = make(name, capacity, most)
+  if why then return {1, now, why, a, b or 0} end
+end
+if ticket ~= '' then
+  local done, n = string.match(call('HGET', M, 'reconciled') or '', '^(%S+) (%d+)$')
+  if done == ticket then return {1, now, NUMBER, tonumber(n), 0} end
+end
+expire()
+parole()
+sweep()
+if lost == 0 then
+  spare = math.max(spare, cap - list - card)
+end
+trim()
+if not close() then return {1, now, NO_MEMORY, 0, 0} end
+local back = math.max(0, list - before)
+if back > 0 then
+  reconciled = reconciled + back
+  close()
+  call('HSET', M, 'reconciled', ticket .. ' ' .. back)
+  announce('changed', '*')
+end
+return {1, now, NUMBER, back, more and 1 or 0}

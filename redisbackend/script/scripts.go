@@ -27,6 +27,8 @@ var (
 	resizeLua string
 	//go:embed delete.lua
 	deleteLua string
+	//go:embed usage.lua
+	usageLua string
 	//go:embed sweep.lua
 	sweepLua string
 	//go:embed reconcile.lua
@@ -56,11 +58,11 @@ func NewLibrary(layout *Layout) *Library {
 		layout:    layout,
 		serve:     newScript("serve", booksLua, lineLua, serveLua),
 		create:    newScript("create", booksLua, createLua),
-		resize:    newScript("resize", booksLua, resizeLua),
-		remove:    newScript("delete", booksLua, deleteLua),
+		resize:    newScript("resize", booksLua, usageLua, resizeLua),
+		remove:    newScript("delete", booksLua, usageLua, deleteLua),
 		reconcile: newScript("reconcile", booksLua, sweepLua, reconcileLua),
 		tend:      newScript("tend", booksLua, sweepLua, tendLua),
-		inspect:   newScript("inspect", booksLua, inspectLua),
+		inspect:   newScript("inspect", booksLua, usageLua, inspectLua),
 		page:      newScript("holders", holdersLua),
 		scan:      newScript("scan", scanLua),
 	}

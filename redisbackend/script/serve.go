@@ -167,6 +167,9 @@ func (op *Op) acquire(p *packed, a *semaphore.Acquire) {
 	if a.Fresh {
 		flags |= flagFresh
 	}
+	if op.Again {
+		flags |= flagAgain
+	}
 	p.byte(opAcquire)
 	p.byte(flags)
 	p.number(a.Permits)

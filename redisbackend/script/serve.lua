@@ -62,16 +62,16 @@ end
 
 -- held answers an acquire of who holds already: a code, two numbers and a text.
 local function held(g, permits, lease, ticket, label, fresh)
-  if g.permits ~= permits then return 7, g.permits, g.token end
-  if ticket ~= '' and g.ticket == ticket then return 2, g.token, left(g), g.slots end
+  if g.permits ~= permits then return CONFLICT, g.permits, g.token end
+  if ticket ~= '' and g.ticket == ticket then return GRANTED, g.token, left(g), g.slots end
   if fresh or g.raw then
     local why, limit = admits(lease)
     if why then return why, limit, 0 end
     refresh(g, lease, ticket, label)
-    return 2, g.token, left(g), g.slots
+    return GRANTED, g.token, left(g), g.slots
   end
   told(g)
-  return 3, g.token, left(g), g.slots
+  return REPLAYED, g.token, left(g), g.slots
 end
 
 -- hand_over gives what is free to whoever has waited longest: the candidates, and the heads of the lines
@@ -95,7 +95,7 @@ local function hand_over()
       if g then
         a, b, d, e = held(g, c[1], c[2], c[6], c[7], false)
       elseif cap > 0 and c[1] > cap then
-        a, b, d = 8, cap, 0
+        a, b, d = TOOMANY, cap, 0
       elseif again or (other and other.arrival < c[4]) then
         a = nil
       else
@@ -105,12 +105,12 @@ local function hand_over()
         g = issue(c.first, c[1], c[2], c[6], c[7], WAITED)
         if not g then return end
         late, wait_ms, streak = late + 1, wait_ms + c[3], streak + 1
-        a, b, d, e = 2, g.token, left(g), g.slots
+        a, b, d, e = GRANTED, g.token, left(g), g.slots
       end
       if a then
         local k = #served
         served[k + 1], served[k + 2], served[k + 3] = a, b, d
-        if a == 2 or a == 3 then served[k + 4] = e end
+        if e then served[k + 4] = e end
         n_served, candidate, other = n_served + 1, nil, nil
       elseif again then
         return
@@ -130,8 +130,8 @@ local function acquire(arg)
   local wait, create, fresh = flags % 2 == 1, flags % 4 >= 2, flags % 8 >= 4
   dirty = true
   if not cap then
-    if not create then return say(6, 0, 0) end
-    if capacity > 0 and permits > capacity then return say(8, capacity, 0) end
+    if not create then return say(NOSEM, 0, 0) end
+    if capacity > 0 and permits > capacity then return say(TOOMANY, capacity, 0) end
     local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
     local why, a, b = make(name, capacity, most, idle0 > 0 and '0 0 0 0 ' .. string.format('%.0f', idle0) .. ' 1' or '0 0 0 0 0 1')
     if why then return say(why, a, b or 0) end
@@ -146,24 +146,24 @@ local function acquire(arg)
   end
   local why, limit = admits(lease)
   if why then return say(why, limit, 0) end
-  if cap > 0 and permits > cap then return say(8, cap, 0) end
-  if permits > MOST_PERMITS then return say(12, 0, 0) end
+  if cap > 0 and permits > cap then return say(TOOMANY, cap, 0) end
+  if permits > MOST_PERMITS then return say(PERMITS, 0, 0) end
   local clear = not again and n_served == n_candidates and behind == 0 and not joined and #others == 0
   if clear and free() < permits then
     repeat until expire() == 0 or free() >= permits
   end
   if clear and free() >= permits then
     g = issue(first, permits, lease, ticket, label, 0)
-    if not g then return say(15, 0, 0) end
+    if not g then return say(NO_MEMORY, 0, 0) end
     immediate, here[holder] = immediate + 1, true
-    return say(2, g.token, left(g), g.slots)
+    return say(GRANTED, g.token, left(g), g.slots)
   end
   if wait then
     if not joined then joined, joined_want = true, permits end
-    return say(4)
+    return say(JOINS)
   end
   refused = refused + 1
-  return say(0)
+  return say(NO)
 end
 
 local function release(arg)
@@ -172,25 +172,25 @@ local function release(arg)
   local done = ticket ~= '' and string.find(had_notes, ticket .. ' ', 1, true)
   if done and not here[holder] then
     if flags >= 8 and not again then notes = notes .. ticket .. ' ' end
-    return say(1)
+    return say(YES)
   end
   local g = not (again and not here[holder]) and cap and find(member(holder))
-  if not g or token_given ~= 0 and token_given ~= g.token then return say(0) end
+  if not g or token_given ~= 0 and token_given ~= g.token then return say(NO) end
   drop(g)
   releases, held_ms, used = releases + 1, held_ms + (g.raw and 0 or now - g.granted), now
   if ticket ~= '' then notes = notes .. ticket .. ' ' end
-  say(1)
+  say(YES)
   hand_over()
 end
 
 local function renew(arg)
   local _, _, token_given, holder, lease = take_apart('<BBdI2c0d', arg)
   dirty = true
-  if not cap then return say(0) end
+  if not cap then return say(NO) end
   local g = find(member(holder))
   local why, limit = admits(lease)
   if why then return say(why, limit, 0) end
-  if not g or token_given ~= 0 and token_given ~= g.token then return say(0) end
+  if not g or token_given ~= 0 and token_given ~= g.token then return say(NO) end
   if g.raw then
     local long = length(lease, lease0)
     g.ends = now + long
@@ -204,27 +204,27 @@ local function renew(arg)
       g.ends = now - 1
       g.score = g.ends + s_quarantine
       finish(g)
-      say(0)
+      say(NO)
       return hand_over()
     end
     g.ticket, g.flags = '', g.flags % RENEWAL
     rewrite(g)
   end
   renewals, used = renewals + 1, now
-  return say(5, left(g))
+  return say(NUMBER, left(g))
 end
 
 local function check(arg)
   local _, _, token_given, holder = take_apart('<BBdI2c0', arg)
   local g = cap and find(member(holder))
-  return say(g and not g.raw and g.token == token_given and 1 or 0)
+  return say(g and not g.raw and g.token == token_given and YES or NO)
 end
 
 local function give_back(arg)
   local _, _, token_given, holder, ticket = take_apart('<BBdI2c0I2c0', arg)
   dirty = true
   local g = cap and ticket ~= '' and find(member(holder))
-  if not g or g.ticket ~= ticket or token_given ~= 0 and token_given ~= g.token then return say(0) end
+  if not g or g.ticket ~= ticket or token_given ~= 0 and token_given ~= g.token then return say(NO) end
   drop(g)
   if g.flags >= RENEWAL then
     renewals = renewals - 1
@@ -233,7 +233,7 @@ local function give_back(arg)
   else
     immediate = immediate - 1
   end
-  say(1)
+  say(YES)
   return hand_over()
 end
 
@@ -253,9 +253,11 @@ if cap then
   end
   if n_candidates > 0 or #others > 0 then hand_over() end
 end
+local doubtful = false
 for i = 5, 4 + n_ops do
   local arg = ARGV[i]
-  local kind = string.byte(arg)
+  local kind, flags = string.byte(arg, 1, 2)
+  doubtful = doubtful or flags >= 8 or kind == 5
   if kind == 1 then acquire(arg)
   elseif kind == 2 then release(arg)
   elseif kind == 3 then renew(arg)
@@ -283,6 +285,10 @@ if cap then
     if not other or other.arrival >= arrival then out[6] = free() end
     if more then out[7] = 1 end
   end
+elseif doubtful then
+  -- An earlier call may still be under way, and must not make what this one did not find.
+  call('HSET', M, server, pack('<dd', serial, now))
+  call('PEXPIRE', M, math.max(call('PTTL', M), 60000))
 end
 for i = 1, #served do out[n + i] = served[i] end
 return out

@@ -1,1 +1,45 @@
--- tend
+-- tend.lua looks after a semaphore from time to time: it ends what has expired, at most a portion, trims
+-- free permits beyond the capacity, clears away what is stale, removes the semaphore when it was idle for
+-- too long, and sees that the registry names it. It restores no shortfall.
+--
+-- KEYS, ARGV 1 and 2: see books.lua
+-- ARGV 3 (unused)
+--      4 how to publish: I2c0 each of command, channel, name
+-- Reply {1, now, gone, raw, freed, missing, more, ms to the next end or -1}
+
+local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
+
+-- forget drops what is known of servers that have not called for ten minutes.
+local function forget()
+  for _, field in ipairs(call('HKEYS', M)) do
+    if string.byte(field) == 64 and field ~= server then
+      local _, at = take_apart('<dd', call('HGET', M, field))
+      if now > at + 600000 then call('HDEL', M, field) end
+    end
+  end
+end
+
+if cap then
+  expire()
+  parole()
+  sweep()
+end
+if cap and lapsed() then
+  remove(name, '')
+  announce('deleted', '*')
+  return {1, now, 1, 0, 0, 0, 0, -1}
+end
+if not cap then
+  if call('ZSCORE', R, name) then call('ZREM', R, name) end
+  return {1, now, 1, (list > 0 or card > 0) and 1 or 0, 0, 0, 0, -1}
+end
+local before = list
+trim()
+close()
+local freed = math.max(0, list - before)
+forget()
+enrol(name, 0)
+if freed > 0 then announce('changed', '*') end
+local next = tonumber(call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2] or 'inf')
+local missing = lost == 0 and math.max(0, cap - list - card) or 0
+return {1, now, 0, 0, freed, missing, more and 1 or 0, next < NEVER and math.max(0, next - now) or -1}
