@@ -105,26 +105,21 @@ func (e *Engine) Do(requests []semaphore.Request) []semaphore.Reply {
 		switch r := requests[from].(type) {
 		case semaphore.Scan:
 			replies[from] = e.scan(r)
-		case semaphore.Holders:
-			replies[from] = e.holders(r)
 		default:
-			for to < len(requests) && desks(requests[to]) && requests[to].Semaphore() == requests[from].Semaphore() {
+			for to < len(requests) && !scans(requests[to]) && requests[to].Semaphore() == r.Semaphore() {
 				to++
 			}
-			e.core.do(requests[from].Semaphore(), requests[from:to], replies[from:to])
+			e.core.do(r.Semaphore(), requests[from:to], replies[from:to])
 		}
 		from = to
 	}
 	return replies
 }
 
-// desks says whether a request goes to the desk of a semaphore.
-func desks(r semaphore.Request) bool {
-	switch r.(type) {
-	case semaphore.Scan, semaphore.Holders:
-		return false
-	}
-	return true
+// scans says that a request is not about one semaphore.
+func scans(r semaphore.Request) bool {
+	_, ok := r.(semaphore.Scan)
+	return ok
 }
 
 // GiveBack implements semaphore.Backend.

@@ -24,6 +24,7 @@ type item struct {
 	errand  *errand          // nil: nobody waits for the reply
 	index   int              // of the reply in the errand
 	told    bool             // it has been answered
+	served  bool             // of a Resize that took effect: the line is served before it is answered
 	sum     semaphore.Number // what the calls of a Reconcile have put back so far
 
 	doubtful bool            // a call that was lost may have carried it out

@@ -81,6 +81,8 @@ func (r *remote) question(q semaphore.Request, stamp script.Stamp, t semaphore.T
 		return r.library.Delete(stamp, q, t), answer, nil
 	case semaphore.Reconcile:
 		return r.library.Reconcile(stamp, q, t, most), answer, nil
+	case semaphore.Holders:
+		return r.library.Holders(q), script.ReadHolders, nil
 	case semaphore.Inspect:
 		return r.library.Inspect(stamp, q), func(reply any) (*script.Answer, error) { return script.ReadInspect(q, reply) }, nil
 	}

@@ -57,6 +57,10 @@ func (d *desk) replied(f *flight, a *script.Answer, err error) {
 		if a.Err == nil {
 			d.dissolve()
 		}
+	case semaphore.Resize:
+		if a.Err == nil && d.serveFirst(it) {
+			return
+		}
 	case semaphore.Reconcile:
 		if reply = d.reconciled(it, a); reply.Value == nil && reply.Err == nil {
 			return
@@ -74,6 +78,17 @@ func (d *desk) replied(f *flight, a *script.Answer, err error) {
 		reply = it.uncertain()
 	}
 	it.answer(reply)
+}
+
+// serveFirst has the line served before a Resize that took effect is answered: it tells what is in use
+// after that. It reports false when that has been done.
+func (d *desk) serveFirst(it *item) bool {
+	if d.line.len() == 0 || it.served {
+		return false
+	}
+	it.served = true
+	d.again([]*item{it}) // which changes nothing any more
+	return true
 }
 
 // changes says whether a request with a call of its own can change anything.

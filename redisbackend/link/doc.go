@@ -30,7 +30,7 @@
 // # Time
 //
 // Scripts go by Redis's clock, so whoever tells them how long they may act must know it: [Link.Now]
-// estimates it from below, out of a look once a second and our own monotonic clock. An estimate
+// estimates it from below, out of a look four times a second and our own monotonic clock. An estimate
 // that would have to go back, because the clock was stepped or another server has taken over, begins a new
 // era and does not pass unnoticed.
 //

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/semserver/semserver/redisbackend/script"
 )
 
 // minMajor is the first version of Redis that has all that scripts and messages need: flags of scripts
@@ -30,14 +32,18 @@ type facts struct {
 func (w *wire) look(ctx context.Context, mode Mode, c *clock) (facts, error) {
 	before := c.own()
 	pipe := w.Pipeline()
-	clockTime, info := pipe.Time(ctx), pipe.Info(ctx)
-	if _, err := pipe.Exec(ctx); err != nil {
+	info, clockTime := pipe.Info(ctx), pipe.Time(ctx)
+	_, _ = pipe.Exec(ctx) // each has its own error
+	after := c.own()
+	if err := info.Err(); err != nil {
 		return facts{}, fmt.Errorf("look at the server: %w", err)
 	}
-	after := c.own()
 	f, err := examine(mode, fields(info.Val()))
 	if err != nil {
 		return facts{}, err
+	}
+	if err := clockTime.Err(); err != nil {
+		return facts{}, fmt.Errorf("look at the clock: %w", err)
 	}
 	c.see(sinceEpoch(clockTime.Val()), before, after)
 	return f, nil
@@ -83,7 +89,7 @@ func examine(mode Mode, info map[string]string) (facts, error) {
 }
 
 // prepare makes the scripts known to the server.
-func (w *wire) prepare(ctx context.Context, scripts []*Script) error {
+func (w *wire) prepare(ctx context.Context, scripts []*script.Script) error {
 	if len(scripts) == 0 {
 		return nil
 	}

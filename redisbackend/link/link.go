@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/semserver/semserver/redisbackend/script"
 )
 
 var (
@@ -13,7 +15,9 @@ var (
 	errClosed     = errors.New("the server is stopping")
 )
 
-// Link carries calls of scripts to a Redis and their answers back. Its methods may be called from any
+// Link carries calls of scripts to a Redis and their answers back. A script looks at the types of its keys
+// before it writes, does nothing after a time that the call carries, and finds what an earlier call with the
+// same arguments has done; its keys, at least one, share a slot where the Redis is a Cluster. Its methods may be called from any
 // goroutine.
 type Link struct {
 	options  Options
@@ -125,7 +129,7 @@ func (l *Link) Close() {
 // []any of these. With ErrUnreplicated it is as well, but may be lost. Otherwise there is none: a
 // *semaphore.Error says that the call was certainly not executed, by the code CLUSTERDOWN that it may be
 // sent again, by BACKEND or WRONGTYPE that Redis has refused it; ErrUnknown, that it may have been.
-func (l *Link) Send(c Call, done func(reply any, err error)) {
+func (l *Link) Send(c script.Call, done func(reply any, err error)) {
 	o := &order{Call: c, done: done}
 	l.counters.calls.Add(1)
 	n := l.fleet.node(c.Keys[0])

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -42,12 +43,12 @@ var (
 	push = newScript("push", "#!lua\nreturn redis.call('RPUSH', KEYS[1], 1)")
 )
 
-func newScript(name, source string) *Script {
+func newScript(name, source string) *script.Script {
 	sum := sha1.Sum([]byte(source))
-	return &Script{name, source, hex.EncodeToString(sum[:])}
+	return &script.Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
 }
 
-func scripts() []*Script { return []*Script{add, echo, spin, broken, push} }
+func scripts() []*script.Script { return []*script.Script{add, echo, spin, broken, push} }
 
 // options are those of tests, for a URL.
 func options(t testing.TB, url string) Options {
@@ -85,7 +86,7 @@ type result struct {
 }
 
 // send sends a call; its end comes on the channel.
-func send(l *Link, c Call) <-chan result {
+func send(l *Link, c script.Call) <-chan result {
 	ended := make(chan result, 2)
 	l.Send(c, func(reply any, err error) { ended <- result{reply, err} })
 	return ended
@@ -102,12 +103,17 @@ func wait(t testing.TB, ended <-chan result) result {
 	}
 }
 
-func call(t testing.TB, l *Link, c Call) result {
+func call(t testing.TB, l *Link, c script.Call) result {
 	t.Helper()
 	return wait(t, send(l, c))
 }
 
-func increment(key string) Call { return Call{add, []string{key}, []string{"1"}} }
+// on is a call of a script.
+func on(s *script.Script, keys []string, args ...string) script.Call {
+	return script.Call{Script: s, Keys: keys, Args: args}
+}
+
+func increment(key string) script.Call { return on(add, []string{key}, "1") }
 
 // code is the code of an error, "unknown" for ErrUnknown.
 func code(err error) string {
@@ -152,7 +158,7 @@ func TestCallsAreAnsweredEachByItsOwnReply(t *testing.T) {
 		all.Go(func() {
 			for k := range each {
 				want := fmt.Sprintf("%d-%d", i, k)
-				r := call(t, l, Call{echo, []string{"a", "b"}, []string{want, "\x00\r\n"}})
+				r := call(t, l, on(echo, []string{"a", "b"}, want, "\x00\r\n"))
 				if got := fmt.Sprintf("%q %v", r.reply, r.err); got != fmt.Sprintf("%q <nil>", []any{want, "\x00\r\n", nil, int64(2)}) {
 					t.Errorf("got %s, want %s echoed", got, want)
 				}

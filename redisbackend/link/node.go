@@ -13,7 +13,7 @@ const (
 	retryMost  = 250 * time.Millisecond
 	// heartbeat is how often a connection is asked for the time, which keeps the estimate of the clock
 	// fresh and finds that a server is gone before a call does.
-	heartbeat = time.Second
+	heartbeat = 250 * time.Millisecond
 )
 
 // node is a server that takes calls: what waits for it, and the lanes that carry it there. Where there
@@ -21,6 +21,7 @@ const (
 type node struct {
 	link  *Link
 	where func(context.Context) (addr string, err error)
+	lost  func() // told when it cannot be used
 	queue *queue
 	clock *clock
 
@@ -37,8 +38,8 @@ type node struct {
 }
 
 // newNode begins to connect to a server.
-func (l *Link) newNode(where func(context.Context) (string, error)) *node {
-	n := &node{link: l, where: where, queue: newQueue(), clock: newClock(), tried: make(chan struct{}), wires: map[*wire]bool{}}
+func (l *Link) newNode(where func(context.Context) (string, error), lost func()) *node {
+	n := &node{link: l, where: where, lost: lost, queue: newQueue(), clock: newClock(), tried: make(chan struct{}), wires: map[*wire]bool{}}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
 	for range l.options.Lanes {
@@ -101,6 +102,7 @@ func (n *node) fail(why error) {
 	if news && n.link.ctx.Err() == nil {
 		n.log().Warn("Redis cannot be used", "error", oneLine(why))
 	}
+	n.lost()
 	n.flush()
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/semserver/semserver/redisbackend/script"
 )
 
 // The defaults of limits.
@@ -32,7 +34,7 @@ type Options struct {
 	ServerName string
 
 	// Scripts are all that will be called.
-	Scripts []*Script
+	Scripts []*script.Script
 	// Replicas that must have acknowledged a call before it counts, within ReplicaTimeout.
 	Replicas       int
 	ReplicaTimeout time.Duration

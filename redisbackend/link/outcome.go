@@ -19,7 +19,7 @@ var ErrUnknown = errors.New("the outcome is not known")
 var ErrUnreplicated = errors.New("too few replicas have acknowledged")
 
 // away are the first words of replies by servers that take no calls at the moment. Nothing was
-// executed.
+// executed: those that are about writes are given to the first that a script tries, too.
 const away = " LOADING READONLY TRYAGAIN CLUSTERDOWN MASTERDOWN NOREPLICAS MOVED ASK NOSCRIPT "
 
 // inScript marks an error that was raised while a script ran.
@@ -54,11 +54,12 @@ func verdict(reply error) error {
 	switch word := firstWord(text); {
 	case word == "WRONGTYPE":
 		return semaphore.Errorf(semaphore.CodeWrongType, "a key of this semaphore holds something else; nothing was done")
+	case isAway(text):
+		return down(reply)
+	case word == "MISCONF":
 	case strings.Contains(text, inScript):
 		// What a script has written before it breaks stays.
 		return fmt.Errorf("%w: a script broke: %s", ErrUnknown, text)
-	case isAway(text):
-		return down(reply)
 	}
 	return refused(text)
 }

@@ -1,6 +1,10 @@
 package link
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/semserver/semserver/redisbackend/script"
+)
 
 const (
 	// maxBatch and maxBatchKeys bound what travels at once, so that no call waits long for the reply to
@@ -14,7 +18,7 @@ const (
 
 // order is a call on its way.
 type order struct {
-	Call
+	script.Call
 	done  func(reply any, err error)
 	tries int
 	ask   bool // the server is asked to take it although the slot is not its own yet
@@ -93,4 +97,17 @@ func (q *queue) close() []*order {
 	left := q.orders
 	q.orders = nil
 	return left
+}
+
+// command is the call as Redis reads it.
+func (o *order) command() []any {
+	all := make([]any, 0, 3+o.weight())
+	all = append(all, "evalsha", o.Script.SHA, len(o.Keys))
+	for _, k := range o.Keys {
+		all = append(all, k)
+	}
+	for _, a := range o.Args {
+		all = append(all, a)
+	}
+	return all
 }

@@ -7,7 +7,7 @@ type single struct{ only *node }
 
 func openSingle(l *Link) *single {
 	addr := l.options.Target.Addrs[0]
-	return &single{l.newNode(func(context.Context) (string, error) { return addr, nil })}
+	return &single{l.newNode(func(context.Context) (string, error) { return addr, nil }, func() {})}
 }
 
 func (s *single) node(string) *node         { return s.only }

@@ -15,7 +15,7 @@ const (
 	surveyCalm  = 15 * time.Second
 	surveyHurry = 500 * time.Millisecond
 	// surveyGap is the least time between two surveys, whatever is reported moved.
-	surveyGap = 100 * time.Millisecond
+	surveyGap = 250 * time.Millisecond
 )
 
 // slotted is a fleet of the masters of a Redis Cluster.
@@ -107,7 +107,7 @@ func (s *slotted) peek(addr string) *node {
 func (s *slotted) peekLocked(addr string) *node {
 	n := s.byAddr[addr]
 	if n == nil {
-		n = s.link.newNode(func(context.Context) (string, error) { return addr, nil })
+		n = s.link.newNode(func(context.Context) (string, error) { return addr, nil }, s.look)
 		s.byAddr[addr] = n
 	}
 	return n

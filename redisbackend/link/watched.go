@@ -34,7 +34,7 @@ type opinion struct {
 
 func openWatched(l *Link) *watched {
 	w := &watched{link: l, opinions: make([]opinion, len(l.options.Target.Addrs)), news: make(chan struct{})}
-	w.only = l.newNode(w.where)
+	w.only = l.newNode(w.where, func() {})
 	return w
 }
 

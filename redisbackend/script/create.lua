@@ -1,7 +1,7 @@
 -- create.lua makes a semaphore, or confirms one: then nothing that it is asked for differs from what is
 -- stored, except that one made by an acquire becomes permanent.
 --
--- KEYS, ARGV 1 and 2: see books.lua
+-- KEYS, ARGV 1 and 2: see open.lua
 -- ARGV 3 <dddBddddd  capacity, least token, most semaphores, if absent; lease, maxlease, maxhold,
 --                    quarantine, idle: -1 where one is not given
 --      4 how to publish: I2c0 each of command, channel, name

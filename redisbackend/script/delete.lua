@@ -1,7 +1,7 @@
 -- delete.lua removes a semaphore. Its latest token is kept for a week, so that tokens of a semaphore of
 -- that name go on growing.
 --
--- KEYS, ARGV 1 and 2: see books.lua
+-- KEYS, ARGV 1 and 2: see open.lua
 -- ARGV 3 <BI2c0  force, ticket
 --      4 how to publish: I2c0 each of command, channel, name
 -- Reply {1, now, 1 or 0} or {1, now, code, 0, 0}

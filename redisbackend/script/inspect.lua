@@ -1,7 +1,7 @@
 -- inspect.lua reads the figures of one semaphore. On the way it ends what has expired, at most a portion;
 -- what is left of that counts as over.
 --
--- KEYS, ARGV 1 and 2: see books.lua
+-- KEYS, ARGV 1 and 2: see open.lua
 -- ARGV 3 (unused)
 --      4 how to publish: I2c0 each of command, channel, name
 -- Reply {1, now, YES, capacity, in use, available, excess, quarantined, missing, surplus, rows, holders,

@@ -2,7 +2,7 @@
 -- free permits at what they should be. It never touches a live holder. While members are being put back
 -- that were lost with the ZSET, a shortfall is not filled up: it is theirs.
 --
--- KEYS, ARGV 1 and 2: see books.lua
+-- KEYS, ARGV 1 and 2: see open.lua
 -- ARGV 3 <BddI2c0  adopt, capacity, most semaphores, ticket
 --      4 how to publish: I2c0 each of command, channel, name
 -- Reply {1, now, NUMBER, permits put back, more} or {1, now, code, a, b}. Under the ticket that the last one

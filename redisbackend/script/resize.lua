@@ -1,7 +1,7 @@
 -- resize.lua changes the capacity and the settings that are given. It takes nothing from anybody who
 -- holds: live grants keep their leases, and a new QUARANTINE counts for leases that are set from now on.
 --
--- KEYS, ARGV 1 and 2: see books.lua
+-- KEYS, ARGV 1 and 2: see open.lua
 -- ARGV 3 <dddddd  capacity; lease, maxlease, maxhold, quarantine, idle: -1 where one is not given
 --      4 how to publish: I2c0 each of command, channel, name
 -- Reply {1, now, YES, capacity, in use, available} or {1, now, code, a, b}

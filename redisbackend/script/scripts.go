@@ -15,10 +15,14 @@ type Script struct {
 }
 
 var (
+	//go:embed open.lua
+	openLua string
 	//go:embed books.lua
 	booksLua string
 	//go:embed line.lua
 	lineLua string
+	//go:embed plain.lua
+	plainLua string
 	//go:embed serve.lua
 	serveLua string
 	//go:embed create.lua
@@ -56,13 +60,13 @@ type Library struct {
 func NewLibrary(layout *Layout) *Library {
 	return &Library{
 		layout:    layout,
-		serve:     newScript("serve", booksLua, lineLua, serveLua),
-		create:    newScript("create", booksLua, createLua),
-		resize:    newScript("resize", booksLua, usageLua, resizeLua),
-		remove:    newScript("delete", booksLua, usageLua, deleteLua),
-		reconcile: newScript("reconcile", booksLua, sweepLua, reconcileLua),
-		tend:      newScript("tend", booksLua, sweepLua, tendLua),
-		inspect:   newScript("inspect", booksLua, usageLua, inspectLua),
+		serve:     newScript("serve", openLua, plainLua, booksLua, lineLua, serveLua),
+		create:    newScript("create", openLua, booksLua, createLua),
+		resize:    newScript("resize", openLua, booksLua, usageLua, resizeLua),
+		remove:    newScript("delete", openLua, booksLua, usageLua, deleteLua),
+		reconcile: newScript("reconcile", openLua, booksLua, sweepLua, reconcileLua),
+		tend:      newScript("tend", openLua, booksLua, sweepLua, tendLua),
+		inspect:   newScript("inspect", openLua, booksLua, usageLua, inspectLua),
 		page:      newScript("holders", holdersLua),
 		scan:      newScript("scan", scanLua),
 	}

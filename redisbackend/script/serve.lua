@@ -1,27 +1,10 @@
--- serve.lua carries out the requests on one semaphore that share a call, and hands permits over to the
--- head of the line. See Step for what comes before what.
---
--- KEYS, ARGV 1 and 2: see books.lua
--- ARGV 3 <ddddddddB  head, timeouts, waited, default lease, default idle, most semaphores, ops, candidates,
---                    behind
---      4 how to publish: I2c0 each of command, channel, name
---      5 … one for each op, then one for each candidate:
---        acquire   <BBdddI2c0I2c0I2c0  1, flags, permits, lease, capacity, holder, ticket, label
---        release   <BBdI2c0I2c0        2, flags, token, holder, ticket
---        renew     <BBdI2c0d           3, flags, token, holder, lease
---        check     <BBdI2c0            4, flags, token, holder
---        give back <BBdI2c0I2c0        5, flags, token, holder, ticket
---        candidate <ddddI2c0I2c0I2c0   permits, lease, waited, arrival, holder, ticket, label
--- Reply {1, now, capacity or -1, latest token, ms to the next end or -1, free, more, served, results…},
--- a result for each op and each of the first candidates that is dealt with:
---   0 no · 1 yes · 2 grant, 3 replayed: token, lease left, slots · 4 joins · 5 number: n · refusals: a, b
+-- serve.lua carries out the requests that plain.lua, which has its contract, has left, and hands permits
+-- over to the head of the line.
 
-local head, new_timeouts, new_waits, lease0, idle0, most, n_ops, n_candidates, behind = take_apart('<ddddddddB', ARGV[3])
-local out, n = {1, now, 0, 0, 0, 0, 0, 0}, 8
 local served, n_served = {}, 0
 local joined, joined_want = false, 0
 local here = {} -- holders that were granted something by an op of this call
-local had_notes, dirty = notes, n_candidates > 0 or head > 0
+local had_notes, dirty = notes, at > 5 or n_candidates > 0 or head > 0
 
 local function say(...)
   for i = 1, select('#', ...) do out[n + i] = select(i, ...) end
@@ -244,17 +227,17 @@ if cap then
   timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
   dirty = dirty or new_timeouts > 0
   claim()
-  notes = ''
+  notes = released
   if had_notes ~= '' then
-    for i = 5, 4 + n_ops do
+    for i = at, final do
       local kind, flags = string.byte(ARGV[i], 1, 2)
-      if again or kind == 2 and flags >= 8 then notes = had_notes end
+      if again or kind == 2 and flags >= 8 then notes = had_notes .. released end
     end
   end
   if n_candidates > 0 or #others > 0 then hand_over() end
 end
 local doubtful = false
-for i = 5, 4 + n_ops do
+for i = at, final do
   local arg = ARGV[i]
   local kind, flags = string.byte(arg, 1, 2)
   doubtful = doubtful or flags >= 8 or kind == 5

@@ -2,7 +2,7 @@
 -- free permits beyond the capacity, clears away what is stale, removes the semaphore when it was idle for
 -- too long, and sees that the registry names it. It restores no shortfall.
 --
--- KEYS, ARGV 1 and 2: see books.lua
+-- KEYS, ARGV 1 and 2: see open.lua
 -- ARGV 3 (unused)
 --      4 how to publish: I2c0 each of command, channel, name
 -- Reply {1, now, gone, raw, freed, missing, more, ms to the next end or -1}
