@@ -82,7 +82,7 @@ func Open(cfg Config) (*Engine, error) {
 	e.core = newCore(e.remote, cfg.Limits, cfg.Hold, cfg.Metrics)
 
 	options := cfg.Link
-	options.Scripts, options.Hear, options.Logger = e.remote.scripts(), e.hear, cfg.Logger
+	options.Scripts, options.Hear, options.Logger = e.remote.library.Scripts(), e.hear, cfg.Logger
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if e.remote.link, err = link.Open(ctx, options); err != nil {

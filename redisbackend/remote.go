@@ -28,19 +28,8 @@ func newRemote(library *script.Library, limits semaphore.Limits, cluster bool) *
 	return &remote{library: library, limits: limits, cluster: cluster, ears: map[string]time.Time{}}
 }
 
-// scripts are all scripts, as a link loads them.
-func (r *remote) scripts() []*link.Script {
-	var all []*link.Script
-	for _, s := range r.library.Scripts() {
-		all = append(all, (*link.Script)(s))
-	}
-	return all
-}
-
 // send makes a call.
-func (r *remote) send(c script.Call, done func(reply any, err error)) {
-	r.link.Send(link.Call{Script: (*link.Script)(c.Script), Keys: c.Keys, Args: c.Args}, done)
-}
+func (r *remote) send(c script.Call, done func(reply any, err error)) { r.link.Send(c, done) }
 
 func (r *remote) now(key string) int64 { return r.link.Now(r.library.Layout().Permits(key)).Millis }
 
