@@ -14,7 +14,11 @@ local function differs(given, stored) return given >= 0 and given ~= stored end
 
 local function stored() return s_lease, s_max, s_hold, s_quarantine, s_idle end
 
-local function settings(...) return string.format('%.0f %.0f %.0f %.0f %.0f 0', ...) end
+-- settings is how they are stored: nil where none is in force.
+local function settings(...)
+  local text = string.format('%.0f %.0f %.0f %.0f %.0f 0', ...)
+  return text ~= '0 0 0 0 0 0' and text or nil
+end
 
 if lapsed() then remove(name, '') end
 if not cap then
@@ -35,7 +39,8 @@ else
   end
   if born == 1 then
     s_idle, used = math.max(idle, 0), now
-    call('HSET', M, 'settings', settings(stored()))
+    local text = settings(stored())
+    if text then call('HSET', M, 'settings', text) else call('HDEL', M, 'settings') end
   end
 end
 last = math.max(last, least)

@@ -33,8 +33,6 @@ var (
 	deleteLua string
 	//go:embed usage.lua
 	usageLua string
-	//go:embed sweep.lua
-	sweepLua string
 	//go:embed reconcile.lua
 	reconcileLua string
 	//go:embed inspect.lua
@@ -64,8 +62,8 @@ func NewLibrary(layout *Layout) *Library {
 		create:    newScript("create", openLua, booksLua, createLua),
 		resize:    newScript("resize", openLua, booksLua, usageLua, resizeLua),
 		remove:    newScript("delete", openLua, booksLua, usageLua, deleteLua),
-		reconcile: newScript("reconcile", openLua, booksLua, sweepLua, reconcileLua),
-		tend:      newScript("tend", openLua, booksLua, sweepLua, tendLua),
+		reconcile: newScript("reconcile", openLua, booksLua, reconcileLua),
+		tend:      newScript("tend", openLua, booksLua, tendLua),
 		inspect:   newScript("inspect", openLua, booksLua, usageLua, inspectLua),
 		page:      newScript("holders", holdersLua),
 		scan:      newScript("scan", scanLua),

@@ -21,6 +21,8 @@ end
 
 -- issue makes a grant, or returns nil when Redis has no memory.
 local function issue(first, permits, lease, ticket, label, flags)
+  -- Then there are slots whose holders were taken out by hand.
+  if ours + permits > cap then sweep() end
   local g = {member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = token()}
   date(g, length(lease, lease0))
   if not write(g) then return nil end

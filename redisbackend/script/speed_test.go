@@ -37,21 +37,25 @@ func BenchmarkSimplest(b *testing.B) {
 	}
 	start := r.cpu()
 	for n := 0; b.Loop(); n++ {
-		holder := fmt.Sprintf("pod-7f9c-%08d", n)
 		pipe := r.redis.Pipeline()
-		for range pipelined {
-			pipe.EvalSha(ctx, acquire.Hash(), []string{"l", "z"}, holder, 30000)
-			pipe.EvalSha(ctx, release.Hash(), []string{"l", "z"}, holder)
+		for i := range together {
+			pipe.EvalSha(ctx, acquire.Hash(), []string{"l", "z"}, holder(n, i), 30000)
+		}
+		for i := range together {
+			pipe.EvalSha(ctx, release.Hash(), []string{"l", "z"}, holder(n, i))
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			b.Fatal(err)
 		}
 	}
-	r.report(b, start, 2*pipelined)
+	r.report(b, start, 2*together)
 }
 
-// pipelined is how many pairs travel together, so that Redis is what is measured.
-const pipelined = 20
+// together is how many requests of a kind travel in one pipeline, so that Redis is what is measured; and
+// how many permits are held at a time.
+const together = 50
+
+func holder(n, i int) string { return fmt.Sprintf("pod-7f9c-%05d-%02d", n, i) }
 
 // BenchmarkServe measures acquire and release with so many ops in each call.
 func BenchmarkServe(b *testing.B) {
@@ -66,26 +70,30 @@ func benchmarkServe(b *testing.B, ops int) {
 	if err := r.redis.ScriptLoad(context.Background(), r.lib.serve.Source).Err(); err != nil {
 		b.Fatal(err)
 	}
-	acquires, releases := &Step{Limits: r.limits}, &Step{Limits: r.limits}
 	start := r.cpu()
 	for n := 0; b.Loop(); n++ {
 		pipe := r.redis.Pipeline()
-		for range max(1, pipelined/ops) {
-			acquires.Ops, releases.Ops = acquires.Ops[:0], releases.Ops[:0]
-			for i := range ops {
-				holder := fmt.Sprintf("pod-7f9c-%05d-%02d", n, i)
-				t := semaphore.Ticket{Incarnation: 1, Number: uint64(n*ops + i + 1)}
-				acquires.Ops = append(acquires.Ops, Op{Request: semaphore.Acquire{Key: "k", Holder: holder, Permits: 1}, Ticket: t})
-				releases.Ops = append(releases.Ops, Op{Request: semaphore.Release{Key: "k", Holder: holder}, Ticket: t})
+		for from := 0; from < together; from += ops {
+			s := &Step{Limits: r.limits}
+			for i := from; i < min(from+ops, together); i++ {
+				a := semaphore.Acquire{Key: "k", Holder: holder(n, i), Permits: 1}
+				s.Ops = append(s.Ops, Op{Request: a, Ticket: semaphore.Ticket{Incarnation: 1, Number: uint64(n*together + i + 1)}})
 			}
-			r.pipe(pipe, acquires)
-			r.pipe(pipe, releases)
+			r.pipe(pipe, s)
+		}
+		for from := 0; from < together; from += ops {
+			s := &Step{Limits: r.limits}
+			for i := from; i < min(from+ops, together); i++ {
+				a := semaphore.Release{Key: "k", Holder: holder(n, i)}
+				s.Ops = append(s.Ops, Op{Request: a, Ticket: semaphore.Ticket{Incarnation: 1, Number: uint64(n*together + i + 1)}})
+			}
+			r.pipe(pipe, s)
 		}
 		if _, err := pipe.Exec(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
-	r.report(b, start, 2*ops*max(1, pipelined/ops))
+	r.report(b, start, 2*together)
 	r.books("k", 200, 0)
 }
 
