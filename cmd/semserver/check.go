@@ -27,6 +27,7 @@ func (f flags) check() (config, error) {
 		c.Engine.check(),
 		c.Peers.check(),
 		c.checkDisaster(),
+		c.Redis.check(),
 		c.Limits.check(),
 		c.Wire.check(),
 	)

@@ -2,18 +2,18 @@ package link
 
 import "strconv"
 
-// Field is one line of a report.
-type Field struct{ Name, Value string }
+// Figure is one line of a report.
+type Figure struct{ Name, Value string }
 
 // Report says how the Link is doing, for people and monitoring. It may be called at any time.
-func (l *Link) Report() []Field {
+func (l *Link) Report() []Figure {
 	state := "up"
 	if err := l.Ready(); err != nil {
 		state = oneLine(err)
 	}
-	fields := []Field{
-		{"redis_mode", string(l.options.Target.Mode)},
-		{"redis_state", state},
+	figures := []Figure{
+		{"redisbackend_mode", string(l.options.Target.Mode)},
+		{"redisbackend_state", state},
 	}
 	nodes, version := l.fleet.nodes(), ""
 	lanes := 0
@@ -29,18 +29,18 @@ func (l *Link) Report() []Field {
 		name  string
 		value int64
 	}{
-		{"redis_servers", int64(len(nodes))},
-		{"redis_lanes", int64(lanes)},
-		{"redis_calls", l.counters.calls.Load()},
-		{"redis_batches", l.counters.batches.Load()},
-		{"redis_calls_down", l.counters.down.Load()},
-		{"redis_calls_refused", l.counters.refused.Load()},
-		{"redis_calls_unknown", l.counters.unknown.Load()},
-		{"redis_calls_unreplicated", l.counters.unreplicated.Load()},
+		{"redisbackend_servers", int64(len(nodes))},
+		{"redisbackend_lanes", int64(lanes)},
+		{"redisbackend_calls", l.counters.calls.Load()},
+		{"redisbackend_batches", l.counters.batches.Load()},
+		{"redisbackend_calls_down", l.counters.down.Load()},
+		{"redisbackend_calls_refused", l.counters.refused.Load()},
+		{"redisbackend_calls_unknown", l.counters.unknown.Load()},
+		{"redisbackend_calls_unreplicated", l.counters.unreplicated.Load()},
 	}
-	fields = append(fields, Field{"redis_server_version", version})
+	figures = append(figures, Figure{"redisbackend_server_version", version})
 	for _, c := range counters {
-		fields = append(fields, Field{c.name, strconv.FormatInt(c.value, 10)})
+		figures = append(figures, Figure{c.name, strconv.FormatInt(c.value, 10)})
 	}
-	return fields
+	return figures
 }
