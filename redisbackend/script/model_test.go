@@ -141,10 +141,10 @@ func (w *world) granted(got Result, a semaphore.Acquire, slots map[int64]bool) {
 	if !ok || g.Replayed || g.Token <= w.m.last || g.Holder != a.Holder {
 		w.Fatalf("acquire: got %+v, want a new grant above %d", got, w.m.last)
 	}
-	if w.m.stale {
+	if had := w.m.held[a.Holder]; w.m.stale && (had == nil || had.slots == nil) {
 		slots = places(g)
 		for place := range slots {
-			if place >= w.m.capacity || w.m.taken(place) && w.m.held[a.Holder] == nil {
+			if place >= max(w.m.capacity, w.m.inUse()) || w.m.taken(place) {
 				w.Fatalf("slot: got %d of %d, beside %+v", place, w.m.capacity, w.m.held)
 			}
 		}

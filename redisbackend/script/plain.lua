@@ -23,6 +23,7 @@ local out, n = {1, now, 0, 0, 0, 0, 0, 0}, 8
 local at, final = 5, 4 + n_ops -- the next op, and the last one
 local released = ''            -- the tickets of releases that took effect here
 local byte = string.byte
+local changes = new_timeouts > 0
 
 -- Those that follow each other, each of another holder, are served together: what there is of them is read
 -- at once, then each is decided by itself, then all is written at once.
@@ -46,7 +47,7 @@ while plain and at <= final do
     end
     local holder = op[2]
     if known[holder] or byte(holder) == 0 then break end
-    known[holder] = true
+    known[holder], changes = true, changes or kind ~= 4
     ops[#ops + 1], holders[#holders + 1] = op, holder
   end
   if #ops == 0 then break end
@@ -192,9 +193,9 @@ if at > 5 and at > final then
   end
   timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
   -- Out of memory, only counters and a serial number are lost: nothing that takes memory was done.
-  redis.pcall('HSET', M, 'state', pack(STATE, last, mark, gaps, streak, used, paroled, extras, ours, swept, lost,
+  if changes then redis.pcall('HSET', M, 'state', pack(STATE, last, mark, gaps, streak, used, paroled, extras, ours, swept, lost,
     immediate, late, refused, timeouts, wait_ms, releases, renewals, expirations, reconciled, held_ms),
-    server, pack('<dd', serial, now) .. released)
+    server, pack('<dd', serial, now) .. released) end
   out[3], out[4], out[5] = cap, last, -1
   return out
 end

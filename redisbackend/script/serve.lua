@@ -4,7 +4,7 @@
 local served, n_served = {}, 0
 local joined, joined_want = false, 0
 local here = {} -- holders that were granted something by an op of this call
-local had_notes, dirty = notes, at > 5 or n_candidates > 0 or head > 0
+local had_notes = notes
 
 local function say(...)
   for i = 1, select('#', ...) do out[n + i] = select(i, ...) end
@@ -113,7 +113,6 @@ end
 local function acquire(arg)
   local _, flags, permits, lease, capacity, holder, ticket, label = take_apart('<BBdddI2c0I2c0I2c0', arg)
   local wait, create, fresh = flags % 2 == 1, flags % 4 >= 2, flags % 8 >= 4
-  dirty = true
   if not cap then
     if not create then return say(NOSEM, 0, 0) end
     if capacity > 0 and permits > capacity then return say(TOOMANY, capacity, 0) end
@@ -153,7 +152,6 @@ end
 
 local function release(arg)
   local _, flags, token_given, holder, ticket = take_apart('<BBdI2c0I2c0', arg)
-  dirty = true
   local done = ticket ~= '' and string.find(had_notes, ticket .. ' ', 1, true)
   if done and not here[holder] then
     if flags >= 8 and not again then notes = notes .. ticket .. ' ' end
@@ -170,7 +168,6 @@ end
 
 local function renew(arg)
   local _, _, token_given, holder, lease = take_apart('<BBdI2c0d', arg)
-  dirty = true
   if not cap then return say(NO) end
   local g = find(member(holder))
   local why, limit = admits(lease)
@@ -207,7 +204,6 @@ end
 
 local function give_back(arg)
   local _, _, token_given, holder, ticket = take_apart('<BBdI2c0I2c0', arg)
-  dirty = true
   local g = cap and ticket ~= '' and find(member(holder))
   if not g or g.ticket ~= ticket or token_given ~= 0 and token_given ~= g.token then return say(NO) end
   drop(g)
@@ -227,7 +223,6 @@ if cap and lapsed() and head == 0 then
 end
 if cap then
   timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
-  dirty = dirty or new_timeouts > 0
   claim()
   notes = released
   if had_notes ~= '' then
@@ -261,7 +256,7 @@ if cap then
   elseif joined then
     arrival, want = now, joined_want
   end
-  if dirty or spare > 0 then close(standing(arrival, want)) end
+  close(standing(arrival, want))
   if arrival > 0 then
     local next = call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2]
     next = next and tonumber(next) or NEVER
