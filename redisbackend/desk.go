@@ -37,6 +37,8 @@ type desk struct {
 	listed bool  // the shared line may have an entry for the line here
 	offers int   // how many candidates the next call takes along
 	vain   bool  // the last call handed nothing over, although it found enough
+	hunt   *hunt // for a permit, among clients who work by hand; nil: none
+	caught int64 // permits that hunts have brought
 	missed tally // not yet told to Redis
 	next   alarm // the next call that nobody asks for
 	watch  alarm // the next look at those who are not decided
@@ -66,7 +68,7 @@ func (d *desk) wake() {
 
 // unused says that nothing is left to do.
 func (d *desk) unused() bool {
-	return len(d.queue) == 0 && d.line.len() == 0 && d.flight == nil && !d.rests && !d.urgent
+	return len(d.queue) == 0 && d.line.len() == 0 && d.flight == nil && d.hunt == nil && !d.rests && !d.urgent
 }
 
 func (d *desk) putAway() {
@@ -113,6 +115,7 @@ func (d *desk) serve() {
 	f.waiters = waiters
 	s := d.step(f)
 	d.urgent, d.listed, d.missed = cut, s.Head != 0, tally{}
+	f.caught, d.caught = d.caught, 0
 	d.fly(f)
 	d.loop.office.books.serve(d.key, f.stamp, s, func(o *script.Outcome, err error) {
 		d.loop.post(func() { d.landed(f, o, err) })

@@ -94,6 +94,9 @@ func Open(cfg Config) (*Engine, error) {
 	cfg.Metrics.watch(&e.core.office, e.Ready)
 	e.core.start()
 	e.work.Go(func() { e.tend(e.ctx) })
+	for range hunters {
+		e.work.Go(func() { e.hunter(e.ctx) })
+	}
 	return e, nil
 }
 

@@ -15,7 +15,8 @@ type flight struct {
 	sent    time.Time
 	items   []*item
 	waiters []*waiter
-	weak    bool // it took effect, and too few replicas have it
+	caught  int64 // permits that it takes along
+	weak    bool  // it took effect, and too few replicas have it
 }
 
 // landed takes in what became of a step.
@@ -72,6 +73,7 @@ func (d *desk) lands(f *flight, err error) bool {
 
 // repeat has everything asked for again that a call was to do.
 func (d *desk) repeat(f *flight) {
+	d.caught += f.caught // never more than what the books lack is put back
 	d.again(f.items)
 	d.dismiss(f.waiters)
 }
@@ -111,6 +113,7 @@ func (d *desk) refuse(f *flight, err *semaphore.Error) {
 		}
 		it.answer(semaphore.Reply{Err: err})
 	}
+	d.caught += f.caught
 	d.dismiss(f.waiters)
 	d.plan(f, &script.Outcome{NextEnd: -1})
 	if len(undone) > 0 {
@@ -208,9 +211,10 @@ func (d *desk) undone(f *flight, it *item) {
 
 // plan decides when the next call is due that nobody asks for.
 func (d *desk) plan(f *flight, o *script.Outcome) {
+	d.huntIf(false)
 	head := d.line.head()
 	if head == nil {
-		d.urgent = d.urgent || d.listed || d.missed != tally{} || o.More
+		d.urgent = d.urgent || d.listed || d.caught > 0 || d.missed != tally{} || o.More
 		d.offers, d.vain = minCandidates, false
 		return
 	}
@@ -224,7 +228,7 @@ func (d *desk) plan(f *flight, o *script.Outcome) {
 	// What is free and yet was not handed over was left to clients who work by hand. If none took it, the
 	// next call gets it; but something else may be in the way of that, so there is one such call.
 	vain := offered > 0 && served == 0
-	fits := o.Free >= head.acquire.Permits && !(vain && d.vain)
+	fits := o.Free >= head.acquire.Permits && (!vain || !d.vain)
 	d.vain = vain && fits
 	d.urgent = d.urgent || o.More || fits || !d.listed || d.missed != tally{}
 	wait := pollEvery

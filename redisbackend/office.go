@@ -15,6 +15,7 @@ type office struct {
 	hold    time.Duration
 	metrics *Metrics
 	waiters atomic.Int64 // in all lines
+	hunting hunting
 
 	incarnation uint64
 	tickets     atomic.Uint64
