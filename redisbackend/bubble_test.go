@@ -156,3 +156,13 @@ func (b *bubble) held(want int64) {
 }
 
 func name(n int) string { return fmt.Sprintf("h%05d", n) }
+
+// limit changes how long lines may be.
+func (b *bubble) limit(one, all int) {
+	done := make(chan struct{})
+	b.core.loop(testKey).post(func() {
+		b.core.office.limits.MaxWaiters, b.core.office.limits.MaxWaitersAll = one, all
+		close(done)
+	})
+	<-done
+}

@@ -142,7 +142,7 @@ func TestWhoLeavesOrIsCancelledMakesRoom(t *testing.T) {
 
 func TestALineHasALimit(t *testing.T) {
 	inBubble(t, 1, func(b *bubble) {
-		b.core.office.limits.MaxWaiters = 2
+		b.limit(2, 1000)
 		b.grant("a")
 		first := b.wait(b.ask("b", time.Hour))
 		b.wait(b.ask("c", time.Hour))
@@ -152,7 +152,7 @@ func TestALineHasALimit(t *testing.T) {
 		if got := b.core.office.waiters.Load(); got != 2 {
 			t.Errorf("waiters in all lines: got %d, want 2", got)
 		}
-		b.core.office.limits.MaxWaitersAll, b.core.office.limits.MaxWaiters = 2, 10
+		b.limit(10, 2)
 		b.refused(b.do(b.ask("e", time.Hour)), semaphore.CodeQueueFull)
 	})
 }
