@@ -79,6 +79,7 @@ while plain and at <= final do
       local written, token, ends, length, granted, permits, how, ticket, place, label = take_apart(RECORD, record)
       if written ~= tonumber(score) or permits ~= 1 or ends ~= written or now > ends then break end
       if op[3] ~= 0 and op[3] ~= token then
+        if kind == 3 then break end
         m = m + 1
         out[m] = NO
       elseif kind == 2 then
