@@ -12,8 +12,8 @@ func (l *Link) Report() []Figure {
 		state = oneLine(err)
 	}
 	figures := []Figure{
-		{"redisbackend_mode", string(l.options.Target.Mode)},
-		{"redisbackend_state", state},
+		{"redis_deployment", string(l.options.Target.Mode)},
+		{"redis_state", state},
 	}
 	nodes, version := l.fleet.nodes(), ""
 	lanes := 0
@@ -29,16 +29,16 @@ func (l *Link) Report() []Figure {
 		name  string
 		value int64
 	}{
-		{"redisbackend_servers", int64(len(nodes))},
-		{"redisbackend_lanes", int64(lanes)},
-		{"redisbackend_calls", l.counters.calls.Load()},
-		{"redisbackend_batches", l.counters.batches.Load()},
-		{"redisbackend_calls_down", l.counters.down.Load()},
-		{"redisbackend_calls_refused", l.counters.refused.Load()},
-		{"redisbackend_calls_unknown", l.counters.unknown.Load()},
-		{"redisbackend_calls_unreplicated", l.counters.unreplicated.Load()},
+		{"redis_servers", int64(len(nodes))},
+		{"redis_lanes", int64(lanes)},
+		{"redis_calls", l.counters.calls.Load()},
+		{"redis_batches", l.counters.batches.Load()},
+		{"redis_calls_down", l.counters.down.Load()},
+		{"redis_calls_refused", l.counters.refused.Load()},
+		{"redis_calls_unknown", l.counters.unknown.Load()},
+		{"redis_calls_unreplicated", l.counters.unreplicated.Load()},
 	}
-	figures = append(figures, Figure{"redisbackend_server_version", version})
+	figures = append(figures, Figure{"redis_server_version", version})
 	for _, c := range counters {
 		figures = append(figures, Figure{c.name, strconv.FormatInt(c.value, 10)})
 	}
