@@ -11,6 +11,8 @@ const (
 	// retryFirst and retryMost are the pauses between attempts to connect: they begin short and double.
 	retryFirst = 20 * time.Millisecond
 	retryMost  = 250 * time.Millisecond
+	// complainEvery is how often it is logged that a server cannot be used.
+	complainEvery = 10 * time.Second
 	// heartbeat is how often a connection is asked for the time, which keeps the estimate of the clock
 	// fresh and finds that a server is gone before a call does.
 	heartbeat = 250 * time.Millisecond
@@ -30,9 +32,10 @@ type node struct {
 	tried  chan struct{} // closed after the first attempt to connect
 
 	mu     sync.Mutex
-	lanes  int   // that are connected
-	trials int   // that have ended
-	why    error // why none is
+	lanes  int       // that are connected
+	trials int       // that have ended
+	why    error     // why none is
+	said   time.Time // when that was last logged
 	facts  facts
 	wires  map[*wire]bool
 }
@@ -83,7 +86,7 @@ func (n *node) part(w *wire, why error) {
 	n.lanes--
 	last := n.lanes == 0
 	delete(n.wires, w)
-	n.why = why
+	n.why, n.said = why, time.Time{}
 	n.mu.Unlock()
 	if last && n.link.ctx.Err() == nil {
 		n.log().Warn("the connection to Redis is lost", "addr", w.addr, "error", oneLine(why))
@@ -93,9 +96,12 @@ func (n *node) part(w *wire, why error) {
 // fail notes that a lane could not connect, and answers what waits when none can.
 func (n *node) fail(why error) {
 	n.mu.Lock()
-	news := n.lanes == 0 && (n.why == nil || n.why.Error() != why.Error())
+	news := n.lanes == 0 && time.Since(n.said) > complainEvery
 	if n.lanes == 0 {
 		n.why = why
+	}
+	if news {
+		n.said = time.Now()
 	}
 	n.tryLocked()
 	n.mu.Unlock()
