@@ -26,12 +26,8 @@ func TestNoFaultLosesOrLeaksAPermit(t *testing.T) {
 			})
 			var clients sync.WaitGroup
 			for n := range 8 {
-				c := &randomClient{bubble: b, holder: name(n), dice: rand.New(rand.NewPCG(seed, uint64(n)+2))}
-				clients.Go(func() {
-					for range 12 {
-						c.round()
-					}
-				})
+				c := newRandomClient(t, b.do, testKey, name(n), seed, time.Second)
+				clients.Go(func() { c.rounds(12) })
 			}
 			clients.Wait()
 			b.books.set(nil)
@@ -49,49 +45,64 @@ func TestNoFaultLosesOrLeaksAPermit(t *testing.T) {
 
 // randomClient is one holder, whose grant is its own: it holds at most one at a time.
 type randomClient struct {
-	*bubble
-	holder string
-	dice   *rand.Rand
+	testing.TB
+	do          func(semaphore.Request) semaphore.Reply
+	key, holder string
+	dice        *rand.Rand
+	second      time.Duration // what a second is to it, when it waits or holds
+	late        time.Duration // how much later than it must, an answer may come
 
 	answered time.Time // the last wait
 }
 
-func (c *randomClient) pause(most time.Duration) { time.Sleep(c.upTo(most)) }
+func newRandomClient(t testing.TB, do func(semaphore.Request) semaphore.Reply, key, holder string, seed uint64, second time.Duration) *randomClient {
+	number := uint64(0)
+	for _, b := range []byte(holder) {
+		number = 31*number + uint64(b)
+	}
+	return &randomClient{TB: t, do: do, key: key, holder: holder, dice: rand.New(rand.NewPCG(seed, number)), second: second}
+}
 
 func (c *randomClient) upTo(most time.Duration) time.Duration {
 	return time.Duration(c.dice.Int64N(int64(most)))
 }
 
+func (c *randomClient) pause(most time.Duration) { <-time.After(c.upTo(most)) }
+
+func (c *randomClient) rounds(n int) {
+	for range n {
+		c.round()
+	}
+}
+
 // round acquires in some way and, if that succeeds, releases.
 func (c *randomClient) round() {
-	c.pause(300 * time.Millisecond)
-	a := c.ask(c.holder, []time.Duration{0, 200 * time.Millisecond, 2 * time.Second}[c.dice.IntN(3)])
-	a.Lease = time.Hour
+	c.pause(c.second / 3)
+	wait := []time.Duration{0, c.second / 5, 2 * c.second}[c.dice.IntN(3)]
 	began := time.Now()
-	r := c.do(a)
+	r := c.do(semaphore.Acquire{Key: c.key, Holder: c.holder, Permits: 1, Lease: time.Hour, Wait: wait})
 	took := time.Since(began)
 	if w, ok := r.Value.(*semaphore.Waiting); ok {
 		r = c.await(w)
 		took = c.answered.Sub(began)
 	}
-	limit := a.Wait + time.Second
-	if a.Wait == 0 {
-		limit = 5*time.Second + 2*lookEvery
+	limit := wait + time.Second + c.late
+	if wait == 0 {
+		limit = 5*time.Second + 2*lookEvery + c.late
 	}
 	if took > limit {
-		c.Errorf("%s: a WAIT of %v was answered %v, %v after %v", c.holder, a.Wait, r.Value, r.Err, took)
+		c.Errorf("%s: a WAIT of %v was answered %v, %v after %v", c.holder, wait, r.Value, r.Err, took)
 	}
-	if _, ok := r.Value.(*semaphore.Grant); !ok {
-		return
+	if _, ok := r.Value.(*semaphore.Grant); ok {
+		c.pause(c.second / 2)
+		c.giveBack()
 	}
-	c.pause(500 * time.Millisecond)
-	c.giveBack()
 }
 
 // giveBack releases what the client was granted. Once that is uncertain, it may have been done.
 func (c *randomClient) giveBack() {
 	for uncertain := false; ; uncertain = true {
-		r := c.do(semaphore.Release{Key: testKey, Holder: c.holder})
+		r := c.do(semaphore.Release{Key: c.key, Holder: c.holder})
 		if r.Err != nil {
 			continue
 		}
@@ -108,7 +119,7 @@ func (c *randomClient) await(w *semaphore.Waiting) semaphore.Reply {
 	case r := <-w.Done:
 		c.answered = time.Now()
 		return r
-	case <-time.After(c.upTo(3 * time.Second)):
+	case <-time.After(c.upTo(3 * c.second)):
 	}
 	switch c.dice.IntN(3) {
 	case 0:
@@ -117,7 +128,7 @@ func (c *randomClient) await(w *semaphore.Waiting) semaphore.Reply {
 		w.Quit()
 	case 2:
 		var cancelled sync.WaitGroup
-		cancelled.Go(func() { c.do(semaphore.Cancel{Key: testKey, Holder: c.holder}) })
+		cancelled.Go(func() { c.do(semaphore.Cancel{Key: c.key, Holder: c.holder}) })
 		defer cancelled.Wait()
 	}
 	r := <-w.Done
