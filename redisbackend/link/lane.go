@@ -46,15 +46,30 @@ func (l *lane) connect(ctx context.Context) (*wire, facts, error) {
 	if err != nil {
 		return nil, facts{}, err
 	}
-	f, err := w.look(ctx, l.node.link.options.Target.Mode, l.node.clock)
-	if err == nil {
-		err = w.prepare(ctx, l.node.link.options.Scripts)
-	}
+	l.node.watch(w)
+	f, err := l.ready(ctx, w)
 	if err != nil {
+		l.node.forget(w)
 		w.close()
 		return nil, facts{}, err
 	}
 	return w, f, nil
+}
+
+// ready makes a connection ready for calls. A server that was replaced meanwhile, and may not know, gets
+// none: it is asked for once more where the server is when the connection can already be ended by leave.
+func (l *lane) ready(ctx context.Context, w *wire) (facts, error) {
+	f, err := w.look(ctx, l.node.link.options.Target.Mode, l.node.clock)
+	if err != nil {
+		return f, err
+	}
+	if err := w.prepare(ctx, l.node.link.options.Scripts); err != nil {
+		return f, err
+	}
+	if addr, err := l.node.where(ctx); err != nil || addr != w.addr {
+		return f, errors.Join(errReplaced, err)
+	}
+	return f, nil
 }
 
 // idle waits before the next attempt, and answers at once what comes meanwhile.

@@ -12,6 +12,7 @@ import (
 
 var (
 	errConnecting = errors.New("connecting")
+	errReplaced   = errors.New("another server has taken its place")
 	errClosed     = errors.New("the server is stopping")
 )
 

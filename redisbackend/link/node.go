@@ -37,7 +37,7 @@ type node struct {
 	why    error     // why none is
 	said   time.Time // when that was last logged
 	facts  facts
-	wires  map[*wire]bool
+	wires  map[*wire]bool // what leave ends
 }
 
 // newNode begins to connect to a server.
@@ -68,7 +68,6 @@ func (n *node) join(w *wire, f facts) {
 	first := n.lanes == 0
 	news := first && f != n.facts
 	n.lanes++
-	n.wires[w] = true
 	n.facts, n.why = f, nil
 	n.tryLocked()
 	n.mu.Unlock()
@@ -150,7 +149,7 @@ func (n *node) ready() error {
 	return n.why
 }
 
-// watch has a connection ended by leave, though it is no lane's; forget ends that.
+// watch has a connection ended by leave; forget ends that.
 func (n *node) watch(w *wire) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
