@@ -1,6 +1,8 @@
 -- books.lua moves permits within the books that open.lua has opened. close() stores them, and puts spare
 -- permits where they belong.
 
+if s_quarantine > 0 then call('ZCARD', E) end -- an error where it is of another type
+
 -- member is the first permit of a holder in the ZSET, and its field in grants.
 local function member(holder)
   if string.byte(holder) == 0 and string.sub(holder, 1, #MARK) == MARK then return MARK .. '=' .. holder end
@@ -17,6 +19,13 @@ local function fallible(...)
   if type(done) ~= 'table' or not done.err then return true end
   if string.find(done.err, 'OOM', 1, true) then return false end
   error(done)
+end
+
+-- insist is for a write that must be made whether there is memory or not.
+local function insist(...)
+  if fallible(...) then return end
+  call('ZREM', Z, MARK) -- nothing, but a write
+  call(...)
 end
 
 -- occupy takes the n lowest free places.
@@ -61,7 +70,11 @@ local function vacate(texts)
       end
     end
   end
-  for i = 1, #free, 2000 do gaps = gaps + call('ZADD', S, unpack(free, i, math.min(i + 1999, #free))) end
+  if #free == 0 then return end
+  local before = call('ZCARD', S)
+  insist('ZADD', S, unpack(free, 1, math.min(2000, #free)))
+  for i = 2001, #free, 2000 do call('ZADD', S, unpack(free, i, math.min(i + 1999, #free))) end
+  gaps = gaps + call('ZCARD', S) - before
 end
 
 -- members are those of a grant.
@@ -89,8 +102,7 @@ end
 
 -- rewrite stores a grant that is there already, whether there is memory or not.
 local function rewrite(g)
-  if write(g) then return end
-  call('ZREM', Z, MARK) -- nothing, but a write
+  insist('ZADD', Z, 'XX', g.score, g.member)
   write(g)
 end
 
@@ -106,11 +118,11 @@ end
 
 -- drop takes a grant out of the books and frees its permits.
 local function drop(g)
+  if not g.raw then vacate({g.slots}) end
   local gone = g.permits == 1 and call('ZREM', Z, g.member) or call('ZREM', Z, unpack(members(g)))
   card, spare = card - gone, spare + gone
   if g.raw then return end
   call('HDEL', G, g.member)
-  vacate({g.slots})
   ours = ours - g.permits
   if g.flags >= PAROLE then
     paroled = paroled - g.permits
@@ -345,10 +357,18 @@ local function enrol(name, most)
   return fallible('ZADD', R, (tonumber(latest[2]) or 0) + 1, name)
 end
 
+-- known raises an error where keys that are ours alone are of another type than they should be.
+local function known()
+  call('HLEN', G)
+  call('ZCARD', S)
+  call('ZCARD', E)
+end
+
 -- make makes a semaphore. Keys that are there already are taken over as they are. It returns a code and
 -- a number where that is not possible.
 local function make(name, capacity, most, settings)
   if capacity > MOST or capacity < 0 then return CAPACITY, capacity end
+  known()
   local enrolled, count = enrol(name, most)
   if not enrolled then
     if count then return SEMAPHORES, count, most end

@@ -22,7 +22,6 @@ end
 
 if lapsed() then remove(name, '') end
 if not cap then
-  -- The types of keys that are taken over are known to be right; these are ours alone.
   if capacity > MOST or capacity < 0 then return {1, now, CAPACITY, capacity, 0} end
   lease, max_lease, max_hold = math.max(lease, 0), math.max(max_lease, 0), math.max(max_hold, 0)
   quarantine, idle = math.max(quarantine, 0), math.max(idle, 0)
@@ -30,9 +29,6 @@ if not cap then
   local why, a, b = make(name, capacity, most, settings(lease, max_lease, max_hold, quarantine, idle))
   if why then return {1, now, why, a, b or 0} end
 else
-  local max_after = max_lease >= 0 and max_lease or s_max
-  local lease_after = lease >= 0 and lease or s_lease
-  if max_after > 0 and lease_after > max_after and if_absent == 0 then return {1, now, SETTINGS, lease_after, max_after} end
   if if_absent == 0 and (capacity ~= cap or differs(lease, s_lease) or differs(max_lease, s_max)
     or differs(max_hold, s_hold) or differs(quarantine, s_quarantine) or born == 0 and differs(idle, s_idle)) then
     return {1, now, EXISTS, cap, 0, stored()}

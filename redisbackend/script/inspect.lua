@@ -32,7 +32,8 @@ local function next_end()
   local first = tonumber(call('ZRANGE', E, 0, 0, 'WITHSCORES')[2] or 'inf')
   local due = call('ZRANGEBYSCORE', Z, now, '+inf', 'WITHSCORES', 'LIMIT', 0, 16)
   for i = 1, #due, 2 do
-    local kind = string.sub(due[i], 1, #MARK) == MARK and string.sub(due[i], #MARK + 1, #MARK + 1)
+    local base = string.match(due[i], '^%z%a+:%+%d+:(.*)$') or due[i]
+    local kind = string.sub(base, 1, #MARK) == MARK and string.sub(base, #MARK + 1, #MARK + 1)
     if kind ~= '@' and kind ~= 'q' then return math.min(first, tonumber(call('ZSCORE', E, due[i]) or due[i + 1])) end
   end
   return first

@@ -52,17 +52,14 @@ while plain and at <= final do
   end
   if #ops == 0 then break end
 
-  -- A single acquire need not look first: ZADD NX says whether there is such a member.
+  -- A single acquire need not ask for the score: ZADD NX says whether there is such a member.
   local alone = #ops == 1 and ops[1][1] == 1
-  local records, scores
-  if not alone then
-    records, scores = call('HMGET', G, unpack(holders)), call('ZMSCORE', Z, unpack(holders))
-  end
+  local records, scores = call('HMGET', G, unpack(holders)), not alone and call('ZMSCORE', Z, unpack(holders))
   local there, held, done, m, freed, taken = list + spare, card, 0, n, 0, 0
   local members, fields, grants, gone, places = {}, {}, {} -- to be written, for ZADD, HSET and ZREM
   for i, op in ipairs(ops) do
     local kind, holder = op[1], op[2]
-    local record, score = not alone and records[i], not alone and scores[i]
+    local record, score = records[i], not alone and scores[i]
     if kind == 1 then
       if record or score or there < 1 or held >= cap or ours + taken - freed >= cap then break end
       local lease = op[3]
@@ -114,16 +111,20 @@ while plain and at <= final do
   if done == 0 then break end
 
   if freed > 0 then
-    call('ZREM', Z, unpack(gone))
-    call('HDEL', G, unpack(gone))
     if freed > 1 then table.sort(places, function(a, b) return a > b end) end
-    local keep = {}
+    local keep, kept = {}
     for _, place in ipairs(places) do
       if place == mark - 1 then mark = place else keep[#keep + 1], keep[#keep + 2] = place, place end
     end
-    if #keep > 0 then gaps = gaps + call('ZADD', S, unpack(keep)) end
+    -- First what may fail: because the key is of another type, or for want of memory.
+    if #keep > 0 then kept = redis.pcall('ZADD', S, unpack(keep)) end
+    if type(kept) == 'table' and not string.find(kept.err, 'OOM', 1, true) then return kept end
+    call('ZREM', Z, unpack(gone))
+    call('HDEL', G, unpack(gone))
+    if #keep > 0 then gaps = gaps + (type(kept) == 'table' and call('ZADD', S, unpack(keep)) or kept) end
     releases = releases + freed
   end
+  if taken > 0 and gaps > 0 then call('ZCARD', S) end -- an error where it is of another type
   if #members > 0 then
     local written
     if alone then written = redis.pcall('ZADD', Z, 'NX', unpack(members)) else written = redis.pcall('ZADD', Z, unpack(members)) end
@@ -154,19 +155,7 @@ while plain and at <= final do
     end
     immediate = immediate + taken
   end
-  if alone then
-    if call('HSETNX', G, fields[1], fields[2]) == 0 then
-      -- A grant whose member was taken out by hand. Of that, only its slots are left.
-      local _, _, _, _, _, permits, how, _, old = take_apart(RECORD, call('HGET', G, fields[1]))
-      local slot = permits == 1 and tonumber(old)
-      if slot then gaps = gaps + call('ZADD', S, slot, slot) end
-      if how < PAROLE then extras = extras - permits + 1 else paroled = paroled - permits end
-      ours = ours - permits
-      call('HSET', G, fields[1], fields[2])
-    end
-  elseif #fields > 0 then
-    call('HSET', G, unpack(fields))
-  end
+  if #fields > 0 then call('HSET', G, unpack(fields)) end
   spare = spare + freed - taken
   if spare < 0 then
     call('RPOP', L, -spare)

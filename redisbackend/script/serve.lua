@@ -23,6 +23,7 @@ end
 local function issue(first, permits, lease, ticket, label, flags)
   -- Then there are slots whose holders were taken out by hand.
   if ours + permits > cap then sweep() end
+  if gaps > 0 then call('ZCARD', S) end -- an error where it is of another type
   local g = {member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = token()}
   date(g, length(lease, lease0))
   if not write(g) then return nil end
@@ -176,10 +177,7 @@ local function renew(arg)
   if g.raw then
     local long = length(lease, lease0)
     g.ends = now + long
-    if not fallible('ZADD', Z, 'XX', g.ends, g.member) then
-      call('ZREM', Z, MARK)
-      call('ZADD', Z, 'XX', g.ends, g.member)
-    end
+    insist('ZADD', Z, 'XX', g.ends, g.member)
   else
     date(g, length(lease == 0 and (g.length == NEVER and -1 or g.length) or lease, lease0))
     if g.ends <= now then
