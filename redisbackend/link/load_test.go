@@ -32,6 +32,8 @@ func start(t testing.TB, l *Link, callers int, keys ...string) *load {
 	o := &load{TB: t, link: l, stop: make(chan struct{}), tallies: map[string]*tally{}, codes: map[string]int{}}
 	for _, k := range keys {
 		o.tallies[k] = &tally{}
+	}
+	for _, k := range keys {
 		for range callers {
 			o.work.Go(func() { o.repeat(k) })
 		}
