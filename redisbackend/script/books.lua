@@ -376,7 +376,7 @@ local function make(name, capacity, most, settings)
   end
   last = math.max(last, tonumber(call('HGET', M, 'last') or 0))
   call('PERSIST', M)
-  call('HDEL', M, 'last', 'deleted', 'line', 'state', 'settings')
+  call('HDEL', M, 'last', 'deleted', 'line', 'state', 'settings', 'reconciled')
   call('HSET', M, 'capacity', capacity)
   call('DEL', G, S, E)
   if settings then call('HSET', M, 'settings', settings) end
@@ -384,10 +384,14 @@ local function make(name, capacity, most, settings)
   if list == 0 and card == 0 then put(cap) end
 end
 
--- remove forgets the semaphore. Its latest token, and what says who removed it, are kept for a week.
+-- remove forgets the semaphore. Its latest token, which request removed it, and the latest calls of all
+-- servers are kept for a week.
 local function remove(name, ticket)
-  call('UNLINK', L, Z, G, S, E, M)
+  call('UNLINK', L, Z, G, S, E)
   call('ZREM', R, name)
+  for _, field in ipairs(call('HKEYS', M)) do
+    if string.byte(field) ~= 64 then call('HDEL', M, field) end
+  end
   call('HSET', M, 'last', string.format('%.0f', last), 'deleted', ticket, server, pack('<dd', serial, now) .. notes)
   call('PEXPIRE', M, 604800000)
   cap, list, card, spare = nil, 0, 0, 0

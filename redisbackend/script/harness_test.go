@@ -16,7 +16,7 @@ import (
 // rig is a Redis, and a server process that works on it.
 type rig struct {
 	testing.TB
-	redis  *redis.Client
+	redis  redis.UniversalClient
 	lib    *Library
 	server uint64
 	serial uint64

@@ -32,7 +32,7 @@ type Layout struct {
 	prefix  string
 	tagged  bool
 	cluster bool
-	tags    []string // by slot, on a Redis Cluster: a tag that falls there
+	tags    []string // by slot, on a Redis Cluster: a tag that falls there; none where the prefix has a tag
 }
 
 // NewLayout returns the layout for a prefix. On a Redis Cluster it refuses what could not work there.
@@ -50,12 +50,21 @@ func NewLayout(prefix string, tagging Tagging, cluster bool) (*Layout, error) {
 	if !cluster {
 		return l, nil
 	}
-	if k := l.keys("x"); Slot(k[0]) != Slot(k[1]) {
-		return nil, fmt.Errorf("on a Redis Cluster the keys of a semaphore must share a slot; with the prefix %q and hash tags %s they do not", prefix, tagging)
+	if pinned(prefix) {
+		return l, nil
+	}
+	if strings.Contains(prefix, "{") {
+		return nil, fmt.Errorf("on a Redis Cluster a prefix with a brace must hold a whole hash tag, as {app}: does, and %q does not", prefix)
+	}
+	if !l.tagged {
+		return nil, fmt.Errorf("on a Redis Cluster the keys of a semaphore must share a slot; with hash tags %s they do not", tagging)
 	}
 	l.tags = tagOfEachSlot()
 	return l, nil
 }
+
+// pinned says that a prefix holds a hash tag, so that all keys fall into one slot.
+func pinned(prefix string) bool { return Slot(prefix+"x") == Slot(prefix+"y") }
 
 // keys are the KEYS of the scripts that move one semaphore, in their order.
 func (l *Layout) keys(name string) []string {
@@ -113,10 +122,8 @@ func (l *Layout) unwrap(name string) (string, bool) {
 
 // Match is the pattern for SCAN that finds the keys of all semaphores, and others.
 func (l *Layout) Match() string {
-	return globEscape.Replace(l.prefix) + "*"
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`).Replace(l.prefix) + "*"
 }
-
-var globEscape = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)
 
 // Publish is the command that scripts publish with.
 func (l *Layout) Publish() string {
@@ -137,10 +144,10 @@ func (l *Layout) Channel(name string) string {
 
 // registryOf is the registry that a semaphore with this key is named in.
 func (l *Layout) registryOf(key string) string {
-	if l.cluster {
-		return l.registry(Slot(key))
+	if len(l.tags) == 0 {
+		return l.registry(0)
 	}
-	return l.registry(0)
+	return l.registry(Slot(key))
 }
 
 // registries is how many there may be: on a Redis Cluster each slot has its own, because a script
@@ -148,8 +155,8 @@ func (l *Layout) registryOf(key string) string {
 func (l *Layout) registries() int { return max(1, len(l.tags)) }
 
 func (l *Layout) registry(slot int) string {
-	if l.cluster {
-		return l.prefix + "{" + l.tags[slot] + "}:registry"
+	if len(l.tags) == 0 {
+		return l.prefix + ":registry"
 	}
-	return l.prefix + ":registry"
+	return l.prefix + "{" + l.tags[slot] + "}:registry"
 }

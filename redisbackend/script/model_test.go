@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -289,7 +290,7 @@ func (w *world) balance() {
 // clock is Redis's, in milliseconds.
 func (r *rig) clock() int64 {
 	r.Helper()
-	t, err := r.redis.Time(r.Context()).Result()
+	t, err := r.redis.Time(context.Background()).Result()
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -4,8 +4,8 @@
 -- serve.lua, with all that follow.
 --
 -- KEYS, ARGV 1 and 2: see open.lua
--- ARGV 3 <ddddddddB  head, timeouts, waited, default lease, default idle, most semaphores, ops, candidates,
---                    behind
+-- ARGV 3 <ddddddddBd head, timeouts, waited, default lease, default idle, most semaphores, ops, candidates,
+--                    behind, caught
 --      4 how to publish: I2c0 each of command, channel, name
 --      5 … one for each op, then one for each candidate:
 --        acquire   <BBdddI2c0I2c0I2c0  1, flags, permits, lease, capacity, holder, ticket, label
@@ -14,11 +14,12 @@
 --        check     <BBdI2c0            4, flags, token, holder
 --        give back <BBdI2c0I2c0        5, flags, token, holder, ticket
 --        candidate <ddddI2c0I2c0I2c0   permits, lease, waited, arrival, holder, ticket, label
--- Reply {1, now, capacity or -1, latest token, ms to the next end or -1, free, more, served, results…},
+-- Reply {1, now, capacity or -1, latest token, ms to the next end or -1, free, marks, served, results…},
+-- marks being 1 where there is more to do at once, plus 2 where somebody waits and others work by hand,
 -- a result for each op and each of the first candidates that is dealt with:
 --   0 no · 1 yes · 2 grant, 3 replayed: token, lease left, slots · 4 joins · 5 number: n · refusals: a, b
 
-local head, new_timeouts, new_waits, lease0, idle0, most, n_ops, n_candidates, behind = take_apart('<ddddddddB', ARGV[3])
+local head, new_timeouts, new_waits, lease0, idle0, most, n_ops, n_candidates, behind, caught = take_apart('<ddddddddBd', ARGV[3])
 local out, n = {1, now, 0, 0, 0, 0, 0, 0}, 8
 local at, final = 5, 4 + n_ops -- the next op, and the last one
 local released = ''            -- the tickets of releases that took effect here
@@ -27,7 +28,7 @@ local changes = new_timeouts > 0
 
 -- Those that follow each other, each of another holder, are served together: what there is of them is read
 -- at once, then each is decided by itself, then all is written at once.
-local plain = cap and not again and n_candidates == 0 and head == 0 and lost == 0 and s_quarantine == 0
+local plain = cap and not again and n_candidates == 0 and head == 0 and caught == 0 and lost == 0 and s_quarantine == 0
   and (not meta[4] or meta[4] == '') and (s_idle == 0 or card > 0 or now <= used + s_idle)
 while plain and at <= final do
   local ops, holders, known = {}, {}, {}

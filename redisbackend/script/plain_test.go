@@ -33,7 +33,7 @@ func told(r Result) string {
 		return fmt.Sprintf("grant permits=%d lease=%v replayed=%v", len(places(g)), g.Lease.Round(time.Minute), g.Replayed)
 	}
 	if n, ok := r.Value.(semaphore.Number); ok {
-		return fmt.Sprint(time.Duration(n * 1e6).Round(time.Second), n > 0)
+		return fmt.Sprint(time.Duration(n*1e6).Round(time.Second), n > 0)
 	}
 	return fmt.Sprintf("%v joins=%v %s", r.Value, r.Joins, aToken.ReplaceAllString(fmt.Sprint(r.Err), "N"))
 }

@@ -12,6 +12,11 @@ if not cap then return {1, now, NOSEM, 0, 0} end
 if capacity > MOST or capacity < 0 then return {1, now, CAPACITY, capacity, 0} end
 local new_lease, new_max = lease >= 0 and lease or s_lease, max_lease >= 0 and max_lease or s_max
 if new_max > 0 and new_lease > new_max then return {1, now, SETTINGS, new_lease, new_max} end
+if again then
+  local in_use, available = usage()
+  close()
+  return {1, now, YES, cap, in_use, available}
+end
 
 s_lease, s_max = new_lease, new_max
 if max_hold >= 0 then s_hold = max_hold end

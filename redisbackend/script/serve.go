@@ -27,6 +27,7 @@ type Step struct {
 	Head       int64         // when the first who waits at this server joined the line, by Redis's clock in milliseconds; 0: nobody waits
 	Timeouts   int64         // waits that ended without a grant since the last call that took effect
 	Waited     time.Duration // how long those took
+	Caught     int64         // permits that this server took from the List as those do who work by hand. They are put back, as far as the books lack some, before anything else
 	Limits     semaphore.Limits
 }
 
@@ -55,6 +56,7 @@ type Outcome struct {
 	NextEnd  time.Duration     // until permits fall free by themselves, if somebody waits here; negative: not at all, or nobody waits
 	Free     int64             // permits that the line here may have now
 	More     bool              // there is more to be done at once than one call does
+	Raw      bool              // somebody waits here, and others work on the semaphore by hand
 	Gone     bool              // there is no such semaphore
 	Token    int64             // the latest token of the semaphore
 }
@@ -110,6 +112,7 @@ func (s *Step) head() string {
 	p.number(int64(len(s.Ops)))
 	p.number(int64(len(s.Candidates)))
 	p.truth(s.Behind)
+	p.number(s.Caught)
 	return string(p)
 }
 
@@ -202,7 +205,9 @@ func ReadServe(s *Step, raw any) (*Outcome, error) {
 	if next := r.number(); next >= 0 {
 		o.NextEnd = time.Duration(next) * time.Millisecond
 	}
-	o.Free, o.More = r.number(), r.number() == 1
+	o.Free = r.number()
+	marks := r.number()
+	o.More, o.Raw = marks&1 != 0, marks&2 != 0
 	if o.Gone = o.Capacity < 0; o.Gone {
 		o.Capacity = 0
 	}

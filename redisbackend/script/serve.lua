@@ -50,6 +50,7 @@ end
 local function held(g, permits, lease, ticket, label, fresh)
   if g.permits ~= permits then return CONFLICT, g.permits, g.token end
   if ticket ~= '' and g.ticket == ticket then return GRANTED, g.token, left(g), g.slots end
+  if again then return REPLAYED, g.token, left(g), g.slots or '' end
   if fresh or g.raw then
     local why, limit = admits(lease)
     if why then return why, limit, 0 end
@@ -174,6 +175,7 @@ local function renew(arg)
   local why, limit = admits(lease)
   if why then return say(why, limit, 0) end
   if not g or token_given ~= 0 and token_given ~= g.token then return say(NO) end
+  if again then return say(NUMBER, left(g)) end
   if g.raw then
     local long = length(lease, lease0)
     g.ends = now + long
@@ -222,6 +224,7 @@ end
 if cap then
   timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
   claim()
+  if caught > 0 then spare = spare + math.max(0, math.min(caught, cap - list - card - spare)) end
   notes = released
   if had_notes ~= '' then
     for i = at, final do
@@ -261,7 +264,9 @@ if cap then
     if next < NEVER then out[5] = math.max(0, next - now) end
     local other = oldest()
     if not other or other.arrival >= arrival then out[6] = free() end
-    if more then out[7] = 1 end
+    local kept = 0
+    for _, entry in ipairs(others) do kept = kept + entry.reserved end
+    out[7] = (more and 1 or 0) + ((card > ours + kept or list + card < cap) and 2 or 0)
   end
 elseif doubtful then
   -- An earlier call may still be under way, and must not make what this one did not find.
