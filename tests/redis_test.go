@@ -3,6 +3,8 @@ package tests
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +68,89 @@ func TestEveryDeploymentOfRedisServes(t *testing.T) {
 	}
 	if got, err := one.Do("LLEN", "sem:pool 0:permits"); got != int64(1) || err != nil {
 		t.Errorf("the List of free permits: got %v, %v, want 1", got, err)
+	}
+}
+
+// rights is the command in docs/redis.md that makes a user for semserver, with this password.
+func rights(t *testing.T, password string) []any {
+	t.Helper()
+	text, err := os.ReadFile("../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if command := strings.TrimSpace(line); strings.HasPrefix(command, "ACL SETUSER ") {
+			var args []any
+			for _, word := range strings.Fields(strings.Replace(command, "PASSWORD", password, 1)) {
+				args = append(args, word)
+			}
+			return args
+		}
+	}
+	t.Fatal("docs/redis.md has no ACL SETUSER")
+	return nil
+}
+
+func TestTheRightsInTheDocumentationSuffice(t *testing.T) {
+	t.Parallel()
+	one, cluster := redisd.Run(t), redisd.RunCluster(t)
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range append(cluster.Servers, one) {
+		if _, err := r.Do(rights(t, "secret")...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, url := range []string{"redis://" + one.Addr, clusterURL(cluster)} {
+		n := startRedis(t, url, "--redis-username", "semserver", "--redis-password-file", file, "--reconcile-every", "100ms")
+		for i := range 5 {
+			handsOver(t, n, fmt.Sprintf("pool %d", i))
+		}
+		c := dial(t, n)
+		c.want(0, "SEM.RECONCILE", "pool 0")
+		c.want("[1 0 1]", "SEM.RESIZE", "pool 0", 1)
+		if got := c.names(); len(got) != 5 {
+			t.Errorf("%s: got %q, want five semaphores", url, got)
+		}
+		c.want(1, "SEM.DELETE", "pool 0")
+		// The periodic pass has had its turn, and there is nothing that it was not allowed to do.
+		eventually(t, func() error {
+			if i := strings.Index(fmt.Sprint(c.do("INFO", "redisbackend")), "redis_calls_refused:0"); i < 0 {
+				return errors.New("got calls refused, want none")
+			}
+			return nil
+		})
+		if log := n.Log(); strings.Contains(log, "NOPERM") {
+			t.Errorf("%s: got the log\n%s", url, log)
+		}
+	}
+	if log, err := one.Do("ACL", "LOG"); err != nil || len(log.([]any)) > 0 {
+		t.Errorf("what was denied: got %v, %v, want nothing", log, err)
+	}
+	for _, r := range cluster.Servers {
+		if log, err := r.Do("ACL", "LOG"); err != nil || len(log.([]any)) > 0 {
+			t.Errorf("what was denied: got %v, %v, want nothing", log, err)
+		}
+	}
+}
+
+// names are all semaphores that SEM.SCAN finds.
+func (c *client) names() []string {
+	c.Helper()
+	var all []string
+	for cursor := any(0); ; {
+		page, ok := c.do("SEM.SCAN", cursor, "COUNT", 100).([]any)
+		if !ok || len(page) != 2 {
+			c.Fatalf("SEM.SCAN: got %v, want a page", page)
+		}
+		for _, name := range page[1].([]any) {
+			all = append(all, fmt.Sprint(name))
+		}
+		if cursor = page[0]; fmt.Sprint(cursor) == "0" {
+			return all
+		}
 	}
 }
 
