@@ -33,15 +33,16 @@ type desk struct {
 	flight *flight // the call under way; nil: none
 	rests  bool    // a call could not be made; it tries again when next rings
 
-	urgent bool  // a call is due although nobody asks: the line may have something to get or to tell
-	listed bool  // the shared line may have an entry for the line here
-	offers int   // how many candidates the next call takes along
-	vain   bool  // the last call handed nothing over, although it found enough
-	hunt   *hunt // for a permit, among clients who work by hand; nil: none
-	caught int64 // permits that hunts have brought
-	missed tally // not yet told to Redis
-	next   alarm // the next call that nobody asks for
-	watch  alarm // the next look at those who are not decided
+	urgent bool      // a call is due although nobody asks: the line may have something to get or to tell
+	listed bool      // the shared line may have an entry for the line here
+	offers int       // how many candidates the next call takes along
+	vain   bool      // the last call handed nothing over, although it found enough
+	hunt   *hunt     // for a permit, among clients who work by hand; nil: none
+	hunted time.Time // when the last hunt began
+	caught int64     // permits that hunts have brought
+	missed tally     // not yet told to Redis
+	next   alarm     // the next call that nobody asks for
+	watch  alarm     // the next look at those who are not decided
 }
 
 func newDesk(l *loop, key string) *desk {
@@ -114,8 +115,8 @@ func (d *desk) serve() {
 	waiters, cut := d.offered(f.items)
 	f.waiters = waiters
 	s := d.step(f)
-	d.urgent, d.listed, d.missed = cut, s.Head != 0, tally{}
 	f.caught, d.caught = d.caught, 0
+	d.urgent, d.listed, d.missed = cut, s.Head != 0, tally{}
 	d.fly(f)
 	d.loop.office.books.serve(d.key, f.stamp, s, func(o *script.Outcome, err error) {
 		d.loop.post(func() { d.landed(f, o, err) })
@@ -130,6 +131,7 @@ func (d *desk) step(f *flight) *script.Step {
 		Behind:     d.line.len() > len(f.waiters),
 		Timeouts:   d.missed.timeouts,
 		Waited:     d.missed.waited,
+		Caught:     d.caught,
 		Limits:     d.loop.office.limits,
 	}
 	for i, it := range f.items {

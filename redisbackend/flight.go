@@ -211,7 +211,7 @@ func (d *desk) undone(f *flight, it *item) {
 
 // plan decides when the next call is due that nobody asks for.
 func (d *desk) plan(f *flight, o *script.Outcome) {
-	d.huntIf(false)
+	d.huntIf(o.Raw)
 	head := d.line.head()
 	if head == nil {
 		d.urgent = d.urgent || d.listed || d.caught > 0 || d.missed != tally{} || o.More

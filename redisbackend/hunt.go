@@ -13,6 +13,8 @@ const (
 	// hungryAfter is how long the head of a line waits beside clients who work by hand before its server
 	// takes its turn among them.
 	hungryAfter = 500 * time.Millisecond
+	// hungryFor is how long after a hunt a line is hungry from the start.
+	hungryFor = 5 * time.Second
 	// huntFor is how long a turn at one semaphore lasts at most, while others may be hungry too.
 	huntFor = 2 * time.Second
 )
@@ -92,10 +94,13 @@ func (c *core) caught(key string, got bool) {
 // huntIf hunts for the line while it is hungry beside clients who work by hand.
 func (d *desk) huntIf(raw bool) {
 	w := d.line.head()
-	hungry := raw && w != nil && time.Since(w.arrived) >= hungryAfter
+	now := time.Now()
+	hungry := raw && w != nil && (now.Sub(w.arrived) >= hungryAfter || now.Sub(d.hunted) < hungryFor)
 	switch {
 	case hungry && d.hunt == nil:
-		d.hunt = d.loop.office.hunting.begin(d.key)
+		if d.hunt = d.loop.office.hunting.begin(d.key); d.hunt != nil {
+			d.hunted = now
+		}
 	case !hungry && d.hunt != nil:
 		d.hunt.over.Store(true)
 	}
