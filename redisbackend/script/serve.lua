@@ -105,8 +105,17 @@ local function hand_over()
     end
     if other then
       if free() - gift < other.want then expire() end
-      if streak >= ROW and free() >= other.want and gift == 0 then gift, streak = 1, 0 end
-      if again or free() - gift < other.want or not reserve(other) then return end
+      if streak >= ROW and free() >= other.want and gift == 0 then
+        gift, streak = 1, 0
+        announce('permit', other.server) -- it comes for the gift if nobody takes that
+      end
+      if again then return end
+      if free() - gift < other.want then
+        -- It may come and take what is left in the List, if it is quicker.
+        if free() >= other.want then announce('permit', other.server) end
+        return
+      end
+      if not reserve(other) then return end
       streak = streak + 1
     end
   end
@@ -224,7 +233,7 @@ end
 if cap then
   timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
   claim()
-  if caught > 0 then spare = spare + math.max(0, math.min(caught, cap - list - card - spare)) end
+  if caught > 0 and not again then spare = spare + math.max(0, math.min(caught, cap - list - card - spare)) end
   notes = released
   if had_notes ~= '' then
     for i = at, final do
