@@ -8,19 +8,19 @@
 
 local force, ticket = take_apart('<BI2c0', ARGV[3])
 local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
-if not cap then
+if not books.cap then
   local done = ticket ~= '' and call('HGET', M, 'deleted') == ticket
   return {1, now, done and YES or NO}
 end
-if lapsed() then
-  remove(name, '')
+if books.lapsed() then
+  books.remove(name, '')
   return {1, now, NO}
 end
 if again then return {1, now, NO} end
-if usage() > 0 and force == 0 then
-  close()
+if books.usage() > 0 and force == 0 then
+  books.close()
   return {1, now, IN_USE, 0, 0}
 end
-remove(name, ticket)
-announce('deleted', '*')
+books.remove(name, ticket)
+books.announce('deleted', '*')
 return {1, now, YES}

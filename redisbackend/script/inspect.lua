@@ -8,17 +8,17 @@
 -- latest token, ms to the next end of a lease or -1, lease, maxlease, maxhold, quarantine, idle,
 -- counters…} or {1, now, NOSEM, 0, 0}
 
-if lapsed() then remove(select(3, take_apart('<I2c0I2c0I2c0', ARGV[4])), '') end
-if not cap then return {1, now, NOSEM, 0, 0} end
+if books.lapsed() then books.remove(select(3, take_apart('<I2c0I2c0I2c0', ARGV[4])), '') end
+if not books.cap then return {1, now, NOSEM, 0, 0} end
 
 -- rows is one more than the highest slot in use. The free slots below mark that reach up to it are found
 -- by halves: there are as many of them as places exactly when all of these are free.
 local function rows()
-  if gaps == 0 then return mark end
-  local low, high = 0, mark
+  if books.gaps == 0 then return books.mark end
+  local low, high = 0, books.mark
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if call('ZCOUNT', S, middle, mark - 1) == mark - middle then
+    if call('ZCOUNT', S, middle, books.mark - 1) == books.mark - middle then
       high = middle
     else
       low = middle + 1
@@ -39,15 +39,15 @@ local function next_end()
   return first
 end
 
-local in_use, available = usage()
-close()
+local in_use, available = books.usage()
+books.close()
 local next = next_end()
-local kept = reserved()
+local kept = books.reserved()
 return {
-  1, now, YES, cap, in_use, available, math.max(0, in_use - cap), paroled,
-  lost == 0 and math.max(0, cap - list - card) or 0, math.max(0, list - math.max(0, cap - card)),
-  math.max(cap, rows()), math.max(0, card - extras - paroled - kept), last,
+  1, now, YES, books.cap, in_use, available, math.max(0, in_use - books.cap), books.paroled,
+  books.lost == 0 and math.max(0, books.cap - books.list - books.card) or 0, math.max(0, books.list - math.max(0, books.cap - books.card)),
+  math.max(books.cap, rows()), math.max(0, books.card - books.extras - books.paroled - kept), books.last,
   next < NEVER and math.max(0, next - now) or -1,
-  s_lease, s_max, s_hold, s_quarantine, s_idle,
-  immediate, late, refused, timeouts, wait_ms, releases, renewals, expirations, reconciled, held_ms,
+  books.s_lease, books.s_max, books.s_hold, books.s_quarantine, books.s_idle,
+  books.immediate, books.late, books.refused, books.timeouts, books.wait_ms, books.releases, books.renewals, books.expirations, books.reconciled, books.held_ms,
 }

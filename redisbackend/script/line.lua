@@ -6,7 +6,7 @@
 local ALIVE, KEPT, ROW = 2000, 500, 16
 
 local others, mine, gift = {}, nil, 0
-if cap and meta[4] then
+if books.cap and meta[4] then
   for name, arrival, want, alive, reserved, till in string.gmatch(meta[4], '(@%w+) (%d+) (%d+) (%d+) (%d+) (%d+);') do
     local entry = {
       server = name, arrival = tonumber(arrival), want = tonumber(want), alive = tonumber(alive),
@@ -29,14 +29,14 @@ local function claim()
   local all = {}
   for i = 1, mine.reserved do all[i] = reservation(server, i) end
   local gone = call('ZREM', Z, unpack(all))
-  card, spare, mine.reserved = card - gone, spare + gone, 0
+  books.card, books.spare, mine.reserved = books.card - gone, books.spare + gone, 0
 end
 
 -- oldest is the entry of the server, other than the calling one, whose head is next.
 local function oldest()
   local first
   for _, entry in ipairs(others) do
-    if entry.reserved == 0 and entry.want <= cap and (not first or entry.arrival < first.arrival
+    if entry.reserved == 0 and entry.want <= books.cap and (not first or entry.arrival < first.arrival
       or entry.arrival == first.arrival and entry.server < first.server) then
       first = entry
     end
@@ -49,9 +49,9 @@ local function reserve(entry)
   entry.reserved, entry.till = entry.want, now + KEPT
   local args = {}
   for i = 1, entry.want do args[2 * i - 1], args[2 * i] = entry.till, reservation(entry.server, i) end
-  if not fallible('ZADD', Z, unpack(args)) then return false end
-  draw(entry.want)
-  announce('permit', entry.server)
+  if not books.fallible('ZADD', Z, unpack(args)) then return false end
+  books.draw(entry.want)
+  books.announce('permit', entry.server)
   return true
 end
 

@@ -146,6 +146,30 @@ func TestAfterARowOfHandOversOnePermitIsLeftInTheList(t *testing.T) {
 	equal(t, "permits left in the List", left, 2)
 }
 
+func TestAServerIsToldOfWhatIsLeftInTheListInsteadOfForItsHead(t *testing.T) {
+	r := newRig(t)
+	r.create("k", 1)
+	other := r.beside()
+	messages := r.redis.Subscribe(context.Background(), r.lib.layout.Channel("k"))
+	defer messages.Close()
+	if _, err := messages.Receive(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r.acquire("k", "w0", time.Minute)
+	for i := range 17 {
+		w := waiter(fmt.Sprintf("w%d", i+1), 1, int64(100+i))
+		other.step("k", line(w))
+		r.ask(semaphore.Release{Key: "k", Holder: fmt.Sprintf("w%d", i)})
+		m := <-messages.Channel()
+		if got, err := ParseMessage(m.Payload); err != nil || got.News != Permit || got.To != other.server {
+			t.Fatalf("release %d: got %+v, %v, want a permit for the other server", i, got, err)
+		}
+		left, _ := r.do("LLEN", "sem:k:permits").(int64)
+		equal(t, fmt.Sprintf("left in the List by release %d", i), left == 1, i == 16)
+		equal(t, "served", fmt.Sprint(served(other.step("k", line(w)))), "["+w.Acquire.Holder+"]")
+	}
+}
+
 func TestThePermitGoesToTheServerWhoseHeadHasWaitedLongest(t *testing.T) {
 	r := newRig(t)
 	r.create("k", 1)

@@ -10,30 +10,30 @@
 
 local adopt, capacity, most, ticket = take_apart('<BddI2c0', ARGV[3])
 local name = select(3, take_apart('<I2c0I2c0I2c0', ARGV[4]))
-if lapsed() then remove(name, '') end
-local before = list
-if not cap then
+if books.lapsed() then books.remove(name, '') end
+local before = books.list
+if not books.cap then
   if adopt == 0 then return {1, now, NOSEM, 0, 0} end
-  local why, a, b = make(name, capacity, most)
+  local why, a, b = books.make(name, capacity, most)
   if why then return {1, now, why, a, b or 0} end
 end
 if ticket ~= '' then
   local done, n = string.match(call('HGET', M, 'reconciled') or '', '^(%S+) (%d+)$')
   if done == ticket then return {1, now, NUMBER, tonumber(n), 0} end
 end
-expire()
-parole()
-sweep()
-if lost == 0 then
-  spare = math.max(spare, cap - list - card)
+books.expire()
+books.parole()
+books.sweep()
+if books.lost == 0 then
+  books.spare = math.max(books.spare, books.cap - books.list - books.card)
 end
-trim()
-if not close() then return {1, now, NO_MEMORY, 0, 0} end
-local back = math.max(0, list - before)
+books.trim()
+if not books.close() then return {1, now, NO_MEMORY, 0, 0} end
+local back = math.max(0, books.list - before)
 if back > 0 then
-  reconciled = reconciled + back
-  close()
+  books.reconciled = books.reconciled + back
+  books.close()
   call('HSET', M, 'reconciled', ticket .. ' ' .. back)
-  announce('changed', '*')
+  books.announce('changed', '*')
 end
-return {1, now, NUMBER, back, more and 1 or 0}
+return {1, now, NUMBER, back, books.more and 1 or 0}

@@ -7,33 +7,33 @@
 -- Reply {1, now, YES, capacity, in use, available} or {1, now, code, a, b}
 
 local capacity, lease, max_lease, max_hold, quarantine, idle = take_apart('<dddddd', ARGV[3])
-if lapsed() then remove(select(3, take_apart('<I2c0I2c0I2c0', ARGV[4])), '') end
-if not cap then return {1, now, NOSEM, 0, 0} end
+if books.lapsed() then books.remove(select(3, take_apart('<I2c0I2c0I2c0', ARGV[4])), '') end
+if not books.cap then return {1, now, NOSEM, 0, 0} end
 if capacity > MOST or capacity < 0 then return {1, now, CAPACITY, capacity, 0} end
-local new_lease, new_max = lease >= 0 and lease or s_lease, max_lease >= 0 and max_lease or s_max
+local new_lease, new_max = lease >= 0 and lease or books.s_lease, max_lease >= 0 and max_lease or books.s_max
 if new_max > 0 and new_lease > new_max then return {1, now, SETTINGS, new_lease, new_max} end
 if again then
-  local in_use, available = usage()
-  close()
-  return {1, now, YES, cap, in_use, available}
+  local in_use, available = books.usage()
+  books.close()
+  return {1, now, YES, books.cap, in_use, available}
 end
 
-s_lease, s_max = new_lease, new_max
-if max_hold >= 0 then s_hold = max_hold end
-if quarantine >= 0 then s_quarantine = quarantine end
-if idle >= 0 then s_idle, used = idle, now end
+books.s_lease, books.s_max = new_lease, new_max
+if max_hold >= 0 then books.s_hold = max_hold end
+if quarantine >= 0 then books.s_quarantine = quarantine end
+if idle >= 0 then books.s_idle, books.used = idle, now end
 
 -- What was missing stays missing: somebody may be between taking a permit by hand and saying so.
-local missing = math.max(0, cap - list - card)
-if not fallible('HSET', M, 'capacity', capacity, 'settings',
-  string.format('%.0f %.0f %.0f %.0f %.0f %d', s_lease, s_max, s_hold, s_quarantine, s_idle, born)) then
+local missing = math.max(0, books.cap - books.list - books.card)
+if not books.fallible('HSET', M, 'capacity', capacity, 'settings',
+  string.format('%.0f %.0f %.0f %.0f %.0f %d', books.s_lease, books.s_max, books.s_hold, books.s_quarantine, books.s_idle, books.born)) then
   return {1, now, NO_MEMORY, 0, 0}
 end
-cap = capacity
-trim()
-local short = cap - card - missing - list
-if short > 0 then put(short) end
-local in_use, available = usage()
-close()
-announce('changed', '*')
-return {1, now, YES, cap, in_use, available}
+books.cap = capacity
+books.trim()
+local short = books.cap - books.card - missing - books.list
+if short > 0 then books.put(short) end
+local in_use, available = books.usage()
+books.close()
+books.announce('changed', '*')
+return {1, now, YES, books.cap, in_use, available}

@@ -19,27 +19,27 @@ local function forget()
   end
 end
 
-if cap then
-  expire()
-  parole()
-  sweep()
+if books.cap then
+  books.expire()
+  books.parole()
+  books.sweep()
 end
-if cap and lapsed() then
-  remove(name, '')
-  announce('deleted', '*')
+if books.cap and books.lapsed() then
+  books.remove(name, '')
+  books.announce('deleted', '*')
   return {1, now, 1, 0, 0, 0, 0, -1}
 end
-if not cap then
+if not books.cap then
   if call('ZSCORE', R, name) then call('ZREM', R, name) end
-  return {1, now, 1, (list > 0 or card > 0) and 1 or 0, 0, 0, 0, -1}
+  return {1, now, 1, (books.list > 0 or books.card > 0) and 1 or 0, 0, 0, 0, -1}
 end
-local before = list
-trim()
-close()
-local freed = math.max(0, list - before)
+local before = books.list
+books.trim()
+books.close()
+local freed = math.max(0, books.list - before)
 forget()
-enrol(name, 0)
-if freed > 0 then announce('changed', '*') end
+books.enrol(name, 0)
+if freed > 0 then books.announce('changed', '*') end
 local next = tonumber(call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2] or 'inf')
-local missing = lost == 0 and math.max(0, cap - list - card) or 0
-return {1, now, 0, 0, freed, missing, more and 1 or 0, next < NEVER and math.max(0, next - now) or -1}
+local missing = books.lost == 0 and math.max(0, books.cap - books.list - books.card) or 0
+return {1, now, 0, 0, freed, missing, books.more and 1 or 0, next < NEVER and math.max(0, next - now) or -1}
