@@ -62,6 +62,7 @@ func (a *ear) run(ctx context.Context) {
 			pause = retryFirst
 		}
 		if err != nil && ctx.Err() == nil {
+			a.ears.link.fleet.look()
 			a.node.log().Debug("subscription to Redis is broken", "error", oneLine(err))
 		}
 		timer := time.NewTimer(pause)
@@ -176,7 +177,6 @@ func (a *ear) receive(ctx context.Context, sub *redis.PubSub) error {
 			continue
 		}
 		if err != nil {
-			a.ears.link.fleet.look()
 			return err
 		}
 		pinged = false
@@ -196,7 +196,6 @@ func (a *ear) pass(event any) error {
 		switch {
 		case strings.HasSuffix(e.Kind, "unsubscribe"):
 			if a.wants(e.Channel) {
-				a.ears.link.fleet.look()
 				return fmt.Errorf("the server no longer has the slot of channel %.100q", e.Channel)
 			}
 		default:

@@ -93,13 +93,10 @@ func Open(ctx context.Context, o Options) (*Link, error) {
 func (l *Link) first(ctx context.Context) error {
 	l.fleet.first(ctx)
 	err := l.fleet.ready()
-	if err == nil || errors.Is(err, errConnecting) {
+	if err == nil || !lasts(err) {
 		return nil
 	}
-	if refusal := beforehand(err); refusal.Code != down(err).Code {
-		return fmt.Errorf("use %s: %w", l.options.Target, err)
-	}
-	return nil
+	return fmt.Errorf("use %s: %w", l.options.Target, err)
 }
 
 // firstOf waits until each of these was tried once.

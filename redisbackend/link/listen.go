@@ -33,11 +33,12 @@ func newEars(l *Link) *ears {
 }
 
 func (e *ears) add(channel string) {
+	n := e.link.fleet.node(channel)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, known := e.channels[channel]; !known && !e.closed {
 		e.channels[channel] = nil
-		e.placeLocked(channel)
+		e.placeLocked(channel, n)
 	}
 }
 
@@ -53,15 +54,26 @@ func (e *ears) remove(channel string) {
 // rearrange moves channels to the servers that have their slots now.
 func (e *ears) rearrange() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	owners := make(map[string]*node, len(e.channels))
 	for channel := range e.channels {
-		e.placeLocked(channel)
+		owners[channel] = nil
+	}
+	e.mu.Unlock()
+	for channel := range owners {
+		owners[channel] = e.link.fleet.node(channel)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for channel, n := range owners {
+		if _, known := e.channels[channel]; known {
+			e.placeLocked(channel, n)
+		}
 	}
 }
 
-// placeLocked has a channel heard at the server that it belongs to.
-func (e *ears) placeLocked(channel string) {
-	n := e.link.fleet.node(channel)
+// placeLocked has a channel heard at the server that it belongs to. One that it belongs to no more says so,
+// or cannot be reached: either has the servers looked for again.
+func (e *ears) placeLocked(channel string, n *node) {
 	at := e.channels[channel]
 	if n == nil || e.closed || at != nil && at.node == n {
 		return

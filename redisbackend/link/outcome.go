@@ -48,6 +48,17 @@ func beforehand(err error) *semaphore.Error {
 	return down(err)
 }
 
+// lasts says whether what keeps us from using a Redis is there until somebody changes its configuration or
+// ours.
+func lasts(err error) bool {
+	var misfit *misfit
+	var reply redis.Error
+	if errors.As(err, &misfit) {
+		return true
+	}
+	return errors.As(err, &reply) && !isAway(reply.Error()) && firstWord(reply.Error()) != "BUSY"
+}
+
 // verdict is the answer to a call that Redis has answered by an error.
 func verdict(reply error) error {
 	text := reply.Error()
