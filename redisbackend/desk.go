@@ -18,8 +18,10 @@ const (
 	pollEvery = 500 * time.Millisecond
 	// window is how long after it was sent a call may still take effect.
 	window = time.Second
-	// restFor is how long a desk rests after a call that could not be made.
+	// restFor is how long a desk rests after a call that could not be made, brief after one that came too
+	// late.
 	restFor = 50 * time.Millisecond
+	brief   = 2 * time.Millisecond
 )
 
 // desk is where the requests for one semaphore gather. It belongs to its loop.

@@ -13,6 +13,8 @@ const drainEvery = 5 * time.Millisecond
 // drain ends the loop when its desks have nothing left to do, at the latest when ctx ends.
 func (l *loop) drain(ctx context.Context, over *bool) {
 	for _, d := range l.desks {
+		d.hunt = nil // whoever hunts has stopped
+		l.touch(d)
 		for _, w := range d.line.first(d.line.len()) {
 			d.part(w, true)
 		}
@@ -48,6 +50,7 @@ func (l *loop) end() {
 func (d *desk) end() {
 	if f := d.flight; f != nil {
 		for _, it := range f.items {
+			it.happened(true)
 			it.answer(d.undecided(it))
 		}
 		for _, w := range f.waiters {
@@ -55,6 +58,7 @@ func (d *desk) end() {
 		}
 	}
 	for _, it := range d.queue {
+		it.happened(true)
 		if it.doubtful {
 			it.answer(it.uncertain())
 			continue

@@ -59,10 +59,11 @@ func (d *desk) lands(f *flight, err error) bool {
 	case errors.Is(err, script.ErrVoid):
 		d.loop.office.metrics.repeated.WithLabelValues("late").Inc()
 		d.repeat(f)
+		d.rest(brief)
 	case errors.Is(err, semaphore.ErrDown):
 		d.loop.office.metrics.repeated.WithLabelValues("down").Inc()
 		d.repeat(f)
-		d.rest()
+		d.rest(restFor)
 	case errors.As(err, &refusal):
 		d.refuse(f, refusal)
 	default:
@@ -97,10 +98,10 @@ func (d *desk) again(items []*item) {
 	d.urgent = d.urgent || d.line.len() > 0
 }
 
-// rest has the desk wait a moment before its next call, because Redis cannot be reached.
-func (d *desk) rest() {
+// rest has the desk wait a moment before its next call, which would fare as the last one did.
+func (d *desk) rest(moment time.Duration) {
 	d.rests = true
-	d.loop.alarms.put(&d.next, time.Now().Add(restFor))
+	d.loop.alarms.put(&d.next, time.Now().Add(moment))
 }
 
 // refuse tells that Redis refused a call. What is to be given back is tried again.
@@ -118,7 +119,7 @@ func (d *desk) refuse(f *flight, err *semaphore.Error) {
 	d.plan(f, &script.Outcome{NextEnd: -1})
 	if len(undone) > 0 {
 		d.again(undone)
-		d.rest()
+		d.rest(restFor)
 	}
 }
 
@@ -137,14 +138,7 @@ func (d *desk) lose(f *flight) {
 		}
 	}
 	d.repeat(f)
-	d.rest()
-}
-
-// undo is the request that gives back what an Acquire got, if it got anything; w, if there is one, is
-// told then that it got nothing.
-func (d *desk) undo(a semaphore.Acquire, t semaphore.Ticket, w *waiter) *item {
-	d.loop.office.metrics.givenBack.Inc()
-	return &item{request: script.GiveBack{Key: a.Key, Holder: a.Holder, Ticket: t}, since: time.Now(), waiter: w}
+	d.rest(restFor)
 }
 
 // settle tells what became of a request.
@@ -169,9 +163,6 @@ func (d *desk) settle(f *flight, it *item, r script.Result, now int64) {
 
 // grant tells of a grant. One that nobody waits for is given back.
 func (d *desk) grant(f *flight, it *item, r semaphore.Reply) {
-	if w := it.waiter; w != nil {
-		d.loop.alarms.drop(&w.end)
-	}
 	g := r.Value.(*semaphore.Grant)
 	a := it.request.(semaphore.Acquire)
 	switch {
@@ -181,32 +172,10 @@ func (d *desk) grant(f *flight, it *item, r semaphore.Reply) {
 	case it.answered() && !g.Replayed:
 		d.enqueue(d.undo(a, it.ticket, nil))
 	}
-	it.answer(r)
-}
-
-// retract gives a grant back that too few replicas know of, and tells then that nothing was granted, or
-// that this is not certain.
-func (d *desk) retract(a semaphore.Acquire, t semaphore.Ticket, tell func(semaphore.Reply)) {
-	it := d.undo(a, t, nil)
-	it.then = func(weak bool) {
-		if weak {
-			tell(it.uncertain())
-			return
-		}
-		tell(semaphore.Reply{Err: semaphore.Errorf(semaphore.CodeDown, "too few replicas have acknowledged in time; nothing was granted")})
-	}
-	d.enqueue(it)
-}
-
-// undone goes on behind a request that gave back what somebody got, or found that it got nothing.
-func (d *desk) undone(f *flight, it *item) {
 	if w := it.waiter; w != nil {
-		w.offered, w.doubted = false, false
-		d.depart(w, semaphore.Reply{})
+		d.loop.alarms.drop(&w.end)
 	}
-	if it.then != nil {
-		it.then(f.weak)
-	}
+	it.answer(r)
 }
 
 // plan decides when the next call is due that nobody asks for.

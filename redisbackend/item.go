@@ -28,7 +28,7 @@ type item struct {
 	sum     semaphore.Number // what the calls of a Reconcile have put back so far
 
 	doubtful bool            // a call that was lost may have carried it out
-	then     func(weak bool) // of one that undoes: called behind it; weak: too few replicas have it
+	then     func(weak bool) // of one that undoes: what goes on when it has happened
 }
 
 // shares says whether a request shares calls with others.
@@ -110,7 +110,7 @@ func (i *item) abandoned() bool {
 }
 
 // undoes says that the request gives back what an Acquire may have got. Its waiter, if it has one,
-// leaves the line by it; its errand, if it has one, is a Cancel.
+// leaves the line by it.
 func (i *item) undoes() bool {
 	_, ok := i.request.(script.GiveBack)
 	return ok

@@ -36,8 +36,13 @@ func (d *desk) cancel(it *item, holder string) {
 		return
 	}
 	if undo := d.withhold(w); undo != nil {
-		undo.errand, undo.index, undo.since = it.errand, it.index, it.since
-		undo.then = func(bool) { undo.reply(semaphore.Reply{Value: semaphore.Number(1)}) }
+		undo.since = it.since
+		undo.then = func(weak bool) {
+			if weak {
+				it.answer(it.uncertain())
+			}
+			it.answer(semaphore.Reply{Value: semaphore.Number(1)})
+		}
 		return
 	}
 	it.answer(semaphore.Reply{Value: semaphore.Number(1)})

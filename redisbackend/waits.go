@@ -198,14 +198,12 @@ func (d *desk) look() {
 	d.loop.touch(d)
 }
 
-// lookAt reports whether it has told whoever asked that the request is held no longer.
+// lookAt reports whether the request is held no longer, and whoever asked has been told so.
 func (d *desk) lookAt(it *item, now time.Time) bool {
 	age := now.Sub(it.since)
 	switch {
 	case it.undoes():
-		if age >= d.loop.office.hold {
-			it.reply(it.uncertain())
-		}
+		return d.lookAtUndo(it, age)
 	case it.answered():
 	case it.waiter != nil:
 		if !it.waiter.apart && age >= partAfter {
@@ -235,19 +233,6 @@ func (d *desk) dismiss(waiters []*waiter) {
 			d.withhold(w)
 		}
 	}
-}
-
-// withhold has a waiter leave the line: when it may have got something, by giving that back first.
-func (d *desk) withhold(w *waiter) *item {
-	if !w.doubted {
-		d.depart(w, semaphore.Reply{})
-		return nil
-	}
-	w.leaving, w.offered = true, true
-	it := d.undo(w.acquire, w.ticket, w)
-	d.queue = append([]*item{it}, d.queue...)
-	d.loop.touch(d)
-	return it
 }
 
 // depart ends a wait that brought nothing.
