@@ -416,7 +416,11 @@ end
 
 -- lapsed says that nobody has used the semaphore for as long as IDLE says.
 function books.lapsed()
-  return books.cap and books.s_idle > 0 and books.card == 0 and now > books.used + books.s_idle and not (meta[4] and string.find(meta[4], '@', 1, true))
+  if not books.cap or books.s_idle == 0 or books.card > 0 or now <= books.used + books.s_idle then return false end
+  for alive in string.gmatch(meta[4] or '', '@%w+ %d+ %d+ (%d+)') do
+    if now <= tonumber(alive) then return false end
+  end
+  return true
 end
 
 -- close puts spare permits into the List, as far as they are within the capacity, and stores the books.

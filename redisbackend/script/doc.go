@@ -38,8 +38,11 @@
 //
 // call.go is what travels. layout.go names keys, tag.go makes them share a slot of a Redis Cluster.
 // serve.go, its step for the requests that share calls; care.go, the requests that an operator makes;
-// listing.go, those that read; refusal.go, how a refusal is said. books.lua is put in front of the
-// scripts that move permits: it opens the books, moves permits within them, and closes them.
+// listing.go, those that read; message.go, what scripts publish; refusal.go, how a refusal is said.
+//
+// The scripts that move permits begin with open.lua, which opens the books, and books.lua, which moves
+// permits within them and closes them. In between, serve has plain.lua: whoever asks for one permit,
+// while nobody waits and nothing was done by hand, is served there at a fraction of the cost.
 //
 // To add a step, write its .lua file with its contract on top, name it in scripts.go, and add a builder
 // and a reader beside those of its kind.

@@ -241,3 +241,16 @@ func (r *rig) names(count int) (names []string) {
 		}
 	}
 }
+
+func TestASemaphoreIsNotIdleWhileSomebodyWaits(t *testing.T) {
+	r := newRig(t)
+	r.create("k", 0, semaphore.Settings{Idle: semaphore.Set(20 * time.Millisecond)})
+	r.beside().waits("k", 100, 1)
+	r.pass(25 * time.Millisecond)
+	equal(t, "gone while a server says that somebody waits", r.tend("k").Gone, false)
+
+	r.do("HDEL", "sem:k:meta", "line")
+	r.pass(21 * time.Millisecond)
+
+	equal(t, "gone", r.tend("k").Gone, true)
+}

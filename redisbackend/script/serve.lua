@@ -158,10 +158,7 @@ end
 local function release(arg)
   local _, flags, token_given, holder, ticket = take_apart('<BBdI2c0I2c0', arg)
   local done = ticket ~= '' and string.find(had_notes, ticket .. ' ', 1, true)
-  if done and not here[holder] then
-    if flags >= 8 and not again then books.notes = books.notes .. ticket .. ' ' end
-    return say(YES)
-  end
+  if done and not here[holder] then return say(YES) end
   local g = not (again and not here[holder]) and books.cap and books.find(books.member(holder))
   if not g or token_given ~= 0 and token_given ~= g.token then return say(NO) end
   books.drop(g)
@@ -226,6 +223,7 @@ if books.cap and books.lapsed() and head == 0 then
 end
 if books.cap then
   books.timeouts, books.wait_ms = books.timeouts + new_timeouts, books.wait_ms + new_waits
+  if head > 0 or mine then books.used = now end
   claim()
   if caught > 0 and not again then books.spare = books.spare + math.max(0, math.min(caught, books.cap - books.list - books.card - books.spare)) end
   books.notes = released
