@@ -31,6 +31,8 @@ const (
 	lostReply       // it takes effect, and its reply is lost
 	lostCall        // it never takes effect, and nobody knows
 	lateCall        // its reply is lost, and it arrives just before it would be too late
+	forbidden       // Redis refuses it
+	tooLate         // it arrives when it is too late
 )
 
 type fakeSem struct {
@@ -96,6 +98,10 @@ func deliver[R any](b *fakeBooks, stamp script.Stamp, carryOut func() (*R, error
 			done(locked())
 		case refused:
 			done(nil, semaphore.ErrDown)
+		case forbidden:
+			done(nil, semaphore.Errorf(semaphore.CodeBackend, "NOPERM"))
+		case tooLate:
+			done(nil, script.ErrVoid)
 		case lostReply:
 			_, _ = locked()
 			done(nil, link.ErrUnknown)

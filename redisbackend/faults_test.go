@@ -173,3 +173,50 @@ func TestCloseAnswersEverybody(t *testing.T) {
 		b.refused(b.do(b.ask("d", 0)), semaphore.CodeShutdown)
 	})
 }
+
+func TestCancelOfWhoMayHaveBeenServedGivesBackFirst(t *testing.T) {
+	inBubble(t, 1, func(b *bubble) {
+		for _, f := range []fault{lostReply, lostCall, lateCall} {
+			short := b.ask("a", 0)
+			short.Lease = 300 * time.Millisecond
+			b.granted(b.do(short))
+			w := b.wait(b.ask("b", time.Hour))
+			b.books.set(once(f)) // the call at the end of the lease
+			time.Sleep(short.Lease - soon + restFor/2)
+			if r := b.do(semaphore.Cancel{Key: testKey, Holder: "b"}); r.Value != semaphore.Number(1) {
+				t.Errorf("fault %d: cancel: got %v, %v, want 1", f, r.Value, r.Err)
+			}
+			b.none(b.reply(w))
+			b.held(0)
+		}
+	})
+}
+
+func TestWhatRedisRefusesIsToldAndDisturbsNobodyElse(t *testing.T) {
+	inBubble(t, 1, func(b *bubble) {
+		b.grant("a")
+		w := b.wait(b.ask("b", time.Hour))
+		b.books.set(always(forbidden))
+		b.refused(b.do(b.ask("c", 0)), semaphore.CodeBackend)
+		b.refused(b.do(semaphore.Release{Key: testKey, Holder: "a"}), semaphore.CodeBackend)
+		time.Sleep(20 * time.Second)
+		b.unanswered(w)
+		b.books.set(nil)
+		b.release("a")
+		b.granted(b.reply(w))
+	})
+}
+
+func TestWhatRedisNeverLetsUsGiveBackIsGivenUp(t *testing.T) {
+	inBubble(t, 1, func(b *bubble) {
+		g := b.grant("a")
+		b.books.set(always(forbidden))
+		b.core.giveBack(testKey, g)
+		time.Sleep(2 * undoFor)
+		before := b.books.calls
+		time.Sleep(time.Minute)
+		if got := b.books.calls - before; got != 0 {
+			t.Errorf("calls after it was given up: got %d, want none", got)
+		}
+	})
+}

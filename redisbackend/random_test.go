@@ -22,7 +22,7 @@ func TestNoFaultLosesOrLeaksAPermit(t *testing.T) {
 				if dice.IntN(4) > 0 {
 					return none
 				}
-				return fault(dice.IntN(5))
+				return fault(dice.IntN(7))
 			})
 			var clients sync.WaitGroup
 			for n := range 8 {
