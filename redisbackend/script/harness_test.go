@@ -28,7 +28,7 @@ type rig struct {
 func newRig(t testing.TB, settings ...string) *rig {
 	t.Helper()
 	server := redisd.Run(t, settings...)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, PoolSize: connections})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("close: %v", err)

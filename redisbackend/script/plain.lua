@@ -23,7 +23,7 @@ local head, new_timeouts, new_waits, lease0, idle0, most, n_ops, n_candidates, b
 local out, n = {1, now, 0, 0, 0, 0, 0, 0}, 8
 local at, final = 5, 4 + n_ops -- the next op, and the last one
 local released = ''            -- the tickets of releases that took effect here
-local byte = string.byte
+local byte, format = string.byte, string.format -- a number as an argument is written as %.17g, which is slow
 local changes = new_timeouts > 0
 
 -- Those that follow each other, each of another holder, are served together: what there is of them is read
@@ -67,7 +67,7 @@ while plain and at <= final do
       if lease == 0 then lease = s_lease > 0 and s_lease or lease0 end
       if s_max > 0 and lease > s_max then lease = s_max end
       if s_hold > 0 and lease > s_hold then lease = s_hold end
-      members[#members + 1], members[#members + 2] = now + lease, holder
+      members[#members + 1], members[#members + 2] = format('%d', now + lease), holder
       taken, there, held = taken + 1, there - 1, held + 1
       grants[taken], op[6], op[7] = op, lease, m
       out[m + 1], out[m + 3] = GRANTED, lease
@@ -96,7 +96,7 @@ while plain and at <= final do
         ends = now + lease
         if s_hold > 0 and ends > granted + s_hold then ends = granted + s_hold end
         if ends <= now then break end
-        members[#members + 1], members[#members + 2] = ends, holder
+        members[#members + 1], members[#members + 2] = format('%d', ends), holder
         fields[#fields + 1], fields[#fields + 2] = holder,
           pack(RECORD, ends, token, ends, lease, granted, 1, how % RENEWAL, 0, '', #place, place, #label, label)
         renewals = renewals + 1
@@ -145,7 +145,7 @@ while plain and at <= final do
     for i, op in ipairs(grants) do
       local place = popped and popped[2 * i - 1]
       if not place then
-        place = tostring(mark)
+        place = format('%d', mark)
         mark = mark + 1
       end
       last = last + 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,89 +25,91 @@ const simplestRelease = `
 if redis.call('ZREM', KEYS[2], ARGV[1]) == 0 then return 0 end
 return redis.call('RPUSH', KEYS[1], 'p')`
 
-// BenchmarkSimplest is what the others are compared with: acquire and release, a script call each.
-func BenchmarkSimplest(b *testing.B) {
-	r := newRig(b)
-	r.do("EVAL", "for i = 1, 200 do redis.call('RPUSH', KEYS[1], 'p') end", 1, "l")
-	acquire, release := redis.NewScript(simplest), redis.NewScript(simplestRelease)
-	ctx := context.Background()
-	for _, s := range []*redis.Script{acquire, release} {
-		if err := s.Load(ctx, r.redis).Err(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	start := r.cpu()
-	for n := 0; b.Loop(); n++ {
-		pipe := r.redis.Pipeline()
-		for i := range together {
-			pipe.EvalSha(ctx, acquire.Hash(), []string{"l", "z"}, holder(n, i), 30000)
-		}
-		for i := range together {
-			pipe.EvalSha(ctx, release.Hash(), []string{"l", "z"}, holder(n, i))
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			b.Fatal(err)
-		}
-	}
-	r.report(b, start, 2*together)
-}
+// connections are how many have a call under way at a time, each on a semaphore of its own.
+const connections = 50
 
-// together is how many requests of a kind travel in one pipeline, so that Redis is what is measured; and
-// how many permits are held at a time.
-const together = 50
-
-func holder(n, i int) string { return fmt.Sprintf("pod-7f9c-%05d-%02d", n, i) }
-
-// BenchmarkServe measures acquire and release with so many ops in each call.
-func BenchmarkServe(b *testing.B) {
+// BenchmarkRequests measures acquire and release: sent one by one as the simplest of scripts, and with so
+// many requests in each call.
+func BenchmarkRequests(b *testing.B) {
+	b.Run("simplest", benchmarkSimplest)
 	for _, ops := range []int{1, 16, 50} {
 		b.Run(fmt.Sprintf("ops=%d", ops), func(b *testing.B) { benchmarkServe(b, ops) })
 	}
 }
 
-func benchmarkServe(b *testing.B, ops int) {
+func benchmarkSimplest(b *testing.B) {
 	r := newRig(b)
-	r.create("k", 200)
-	if err := r.redis.ScriptLoad(context.Background(), r.lib.serve.Source).Err(); err != nil {
-		b.Fatal(err)
-	}
-	start := r.cpu()
-	for n := 0; b.Loop(); n++ {
-		pipe := r.redis.Pipeline()
-		for from := 0; from < together; from += ops {
-			s := &Step{Limits: r.limits}
-			for i := from; i < min(from+ops, together); i++ {
-				a := semaphore.Acquire{Key: "k", Holder: holder(n, i), Permits: 1}
-				s.Ops = append(s.Ops, Op{Request: a, Ticket: semaphore.Ticket{Incarnation: 1, Number: uint64(n*together + i + 1)}})
-			}
-			r.pipe(pipe, s)
-		}
-		for from := 0; from < together; from += ops {
-			s := &Step{Limits: r.limits}
-			for i := from; i < min(from+ops, together); i++ {
-				a := semaphore.Release{Key: "k", Holder: holder(n, i)}
-				s.Ops = append(s.Ops, Op{Request: a, Ticket: semaphore.Ticket{Incarnation: 1, Number: uint64(n*together + i + 1)}})
-			}
-			r.pipe(pipe, s)
-		}
-		if _, err := pipe.Exec(context.Background()); err != nil {
+	ctx := context.Background()
+	acquire, release := redis.NewScript(simplest), redis.NewScript(simplestRelease)
+	for _, s := range []*redis.Script{acquire, release} {
+		if err := s.Load(ctx, r.redis).Err(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	r.report(b, start, 2*together)
-	r.books("k", 200, 0)
+	r.measure(b, 2, func(key string, r *rig) func(n int) error {
+		keys := []string{r.lib.layout.Permits(key), r.lib.layout.Holders(key)}
+		return func(n int) error {
+			if err := r.redis.EvalSha(ctx, acquire.Hash(), keys, holder(n, 0), 30000).Err(); err != nil {
+				return err
+			}
+			return r.redis.EvalSha(ctx, release.Hash(), keys, holder(n, 0)).Err()
+		}
+	})
 }
 
-func (r *rig) pipe(pipe redis.Pipeliner, s *Step) {
-	c, err := r.lib.Serve("k", r.stamp(), s)
-	if err != nil {
-		r.Fatal(err)
+func benchmarkServe(b *testing.B, ops int) {
+	r := newRig(b)
+	if err := r.redis.ScriptLoad(context.Background(), r.lib.serve.Source).Err(); err != nil {
+		b.Fatal(err)
 	}
-	args := make([]any, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = a
+	r.measure(b, 2*ops, func(key string, r *rig) func(n int) error {
+		return func(n int) error {
+			acquires, releases := &Step{}, &Step{}
+			for i := range ops {
+				t := semaphore.Ticket{Incarnation: r.server, Number: uint64(n*ops + i + 1)}
+				acquires.Ops = append(acquires.Ops, Op{Request: semaphore.Acquire{Key: key, Holder: holder(n, i), Permits: 1}, Ticket: t})
+				releases.Ops = append(releases.Ops, Op{Request: semaphore.Release{Key: key, Holder: holder(n, i)}, Ticket: t})
+			}
+			if _, err := r.try(key, r.stamp(), acquires); err != nil {
+				return err
+			}
+			_, err := r.try(key, r.stamp(), releases)
+			return err
+		}
+	})
+}
+
+func holder(n, i int) string { return fmt.Sprintf("pod-7f9c-%05d-%02d", n, i) }
+
+// measure has each connection do its work again and again, each on its own semaphore and as a server of its
+// own, and says what a request cost: on the whole, and of Redis's processor.
+func (r *rig) measure(b *testing.B, requests int, work func(key string, r *rig) func(n int) error) {
+	var doers []func(int) error
+	for i := range connections {
+		key, own := fmt.Sprintf("k%d", i), *r
+		own.server = uint64(i + 1)
+		own.create(key, 100)
+		doers = append(doers, work(key, &own))
 	}
-	pipe.EvalSha(context.Background(), c.Script.SHA, c.Keys, args...)
+	start := r.cpu()
+	for n := 0; b.Loop(); n++ {
+		var g sync.WaitGroup
+		for _, do := range doers {
+			g.Go(func() {
+				if err := do(n); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		g.Wait()
+	}
+	all := float64(b.N * requests * connections)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/all, "ns/request")
+	b.ReportMetric(float64((r.cpu()-start).Nanoseconds())/all, "redis-ns/request")
+	b.ReportMetric(0, "ns/op")
+	for i := range connections {
+		r.books(fmt.Sprintf("k%d", i), 100, 0)
+	}
 }
 
 // cpu is the processor time that Redis has used.
@@ -122,12 +125,4 @@ func (r *rig) cpu() time.Duration {
 		}
 	}
 	return time.Duration((user + sys) * float64(time.Second))
-}
-
-// report says what a request cost, on the whole and of Redis's processor.
-func (r *rig) report(b *testing.B, start time.Duration, requests int) {
-	n := float64(b.N * requests)
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/request")
-	b.ReportMetric(float64((r.cpu()-start).Nanoseconds())/n, "redis-ns/request")
-	b.ReportMetric(0, "ns/op")
 }
