@@ -53,6 +53,13 @@ func (b *fakeBooks) set(f func(calls int) fault) {
 	b.calls, b.fault = 0, f
 }
 
+// number is how many calls there were since set.
+func (b *fakeBooks) number() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls
+}
+
 // always has the same happen to every call.
 func always(f fault) func(int) fault { return func(int) fault { return f } }
 

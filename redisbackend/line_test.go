@@ -232,7 +232,7 @@ func TestOneCallServesManyWhoAskMeanwhile(t *testing.T) {
 		for _, r := range replies {
 			b.granted(r)
 		}
-		if got := b.books.calls; got != 1 {
+		if got := b.books.number(); got != 1 {
 			t.Errorf("calls for 40 requests: got %d, want 1", got)
 		}
 	})
