@@ -26,12 +26,17 @@ var arrows = map[string][]string{
 	"fsm":          {"/semaphore", "github.com/tidwall/btree"},
 	"cluster":      {"/cluster/peer", "/fsm", "/semaphore", "github.com/hashicorp", "go.etcd.io/bbolt", "github.com/prometheus/client_golang"},
 	"cluster/peer": {"golang.org/x/sys"},
-	"server":       {"/semaphore", "github.com/tidwall/redcon", "github.com/prometheus", "golang.org/x/sys"},
-	"admin":        {"github.com/prometheus/client_golang"},
-	"client":       {"/semaphore", "github.com/redis/go-redis", "golang.org/x/sys"},
+	"redisbackend": {
+		"/redisbackend/link", "/redisbackend/script", "/semaphore", "github.com/prometheus/client_golang", "github.com/tidwall/btree",
+	},
+	"redisbackend/link":   {"/redisbackend/script", "/semaphore", "github.com/redis/go-redis"},
+	"redisbackend/script": {"/semaphore"},
+	"server":              {"/semaphore", "github.com/tidwall/redcon", "github.com/prometheus", "golang.org/x/sys"},
+	"admin":               {"github.com/prometheus/client_golang"},
+	"client":              {"/semaphore", "github.com/redis/go-redis", "golang.org/x/sys"},
 	"cmd/semserver": {
-		"/admin", "/cluster", "/cluster/peer", "/internal/cli", "/internal/version", "/server", "/semaphore",
-		"github.com/alecthomas/kong", "github.com/prometheus/client_golang", "go.yaml.in/yaml",
+		"/admin", "/cluster", "/cluster/peer", "/internal/cli", "/internal/version", "/redisbackend", "/redisbackend/link", "/redisbackend/script", "/server", "/semaphore",
+		"github.com/alecthomas/kong", "github.com/prometheus/client_golang", "github.com/redis/go-redis", "go.yaml.in/yaml",
 	},
 	"cmd/semctl": {
 		"/client", "/cmd/semctl/internal/complete", "/cmd/semctl/internal/guard", "/cmd/semctl/internal/job", "/cmd/semctl/internal/load",

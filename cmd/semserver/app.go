@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/admin"
-	"github.com/semserver/semserver/cluster"
 	"github.com/semserver/semserver/internal/version"
 	"github.com/semserver/semserver/server"
 )
@@ -46,19 +45,15 @@ func open(cfg config, log *slog.Logger) (*app, error) {
 	if a.listeners.http != nil {
 		a.serve(a.admin.Serve, a.listeners.http)
 	}
-	n := cfg.nodeConfig(cluster.NewMetrics(registry), log)
-	n.ClientAdvertise = cfg.clientAdvertise(a.listeners.tcp)
-	n.Removed = a.fail
-	node, err := cluster.Open(n)
+	o, err := a.openEngine(registry)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine: %w", err), a.close())
 	}
-	a.engine.node.Store(node)
+	a.engine.opened.Store(o)
 
 	s := cfg.serverConfig(server.NewMetrics(registry), log)
-	s.Report, s.Ready = a.engine.report, a.engine.Ready
-	s.Members, s.Care = members{node}, members{node}
-	a.clients = server.New(node, s)
+	s.Report, s.Members, s.Care, s.Ready = o.report, o.members, o.care, a.engine.Ready
+	a.clients = server.New(o, s)
 	for _, l := range a.listeners.clients() {
 		a.serve(a.clients.Serve, l)
 	}
@@ -104,15 +99,16 @@ func (a *app) run(ctx context.Context) error {
 
 // announce is the line that says where the node can be reached.
 func (a *app) announce() {
-	a.log.Info("ready",
+	engine := []any{"peers", a.cfg.Peers.advertise(), "data_dir", a.cfg.Engine.DataDir, "node_id", a.cfg.Engine.NodeID}
+	if a.cfg.Redis.on() {
+		engine = []any{"redis", a.cfg.redisAddress()}
+	}
+	a.log.Info("ready", append([]any{
 		"listen", address(a.listeners.tcp),
 		"unix", address(a.listeners.unix),
 		"http", address(a.listeners.http),
-		"peers", a.cfg.Peers.advertise(),
-		"data_dir", a.cfg.Engine.DataDir,
-		"node_id", a.cfg.Engine.NodeID,
 		"version", version.Name(),
-	)
+	}, engine...)...)
 }
 
 // warn names what will surprise: settings without effect, clients that are refused although the node
@@ -162,21 +158,19 @@ func (a *app) close() error {
 
 	a.admin.Leave()
 	var errs []error
-	node := a.engine.node.Load()
-	if node != nil {
+	engine := a.engine.opened.Load()
+	if engine != nil {
 		// Whoever still waits for a decision then is told that there is none.
-		defer context.AfterFunc(ctx, node.Halt)()
-	}
-	if node != nil {
-		node.HandOver() // first: another node goes on at once, and this one still serves its clients through it
+		defer context.AfterFunc(ctx, engine.Halt)()
+		engine.HandOver() // first: another node goes on at once, and this one still serves its clients through it
 	}
 	if a.clients != nil {
 		if err := a.clients.Shutdown(ctx); err != nil {
 			a.log.Warn("clients did not take their replies in time and were cut off", "error", err)
 		}
 	}
-	if node != nil {
-		errs = append(errs, wrap("close engine", node.Close()))
+	if engine != nil {
+		errs = append(errs, wrap("close engine", engine.Close()))
 	}
 	// The drain may have used up ctx; a probe under way is answered in no time.
 	last, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -26,6 +26,7 @@ func (f flags) check() (config, error) {
 		c.checkAddresses(),
 		c.Engine.check(),
 		c.Peers.check(),
+		c.Redis.check(),
 		c.Limits.check(),
 		c.Wire.check(),
 	)

@@ -13,6 +13,7 @@
 //	listen.go   sockets
 //	engine.go   configuration of the other packages, and what they need of each other
 //	members.go  the nodes, as the engine knows them and clients see them
+//	redis.go    the Redis that keeps semaphores in place of a node, and mode.go: which of both it is
 //	app.go      opening, running and closing a node
 //
 // A node is opened from the outside in: sockets first, because a taken port should cost nothing; then

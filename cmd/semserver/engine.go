@@ -6,34 +6,93 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/semserver/semserver/cluster"
 	"github.com/semserver/semserver/internal/version"
+	"github.com/semserver/semserver/redisbackend"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/server"
 )
 
-// engine is the node as the other parts see it. It exists before the node does, because opening a
-// large data directory takes time in which probes must be answered.
+// engine is the engine as the other parts see it. It exists before it is open, because opening a large
+// data directory, or reaching a Redis, takes time in which probes must be answered.
 type engine struct {
-	node atomic.Pointer[cluster.Node]
+	opened atomic.Pointer[opened]
+}
+
+// opened is an engine of either kind.
+type opened struct {
+	backend
+	report  func() []server.Section // its part of INFO
+	members server.Members
+	care    server.Care
+}
+
+// backend is what this package asks of an engine.
+type backend interface {
+	semaphore.Backend
+	// Ready says why requests are not decided now; nil: they are.
+	Ready() error
+	// HandOver lets another server go on with what this one does, before it is closed.
+	HandOver()
+	// Halt tells whoever waits for a decision that there is none.
+	Halt()
+	Close() error
 }
 
 // Ready implements admin.Engine.
 func (e *engine) Ready() error {
-	node := e.node.Load()
-	if node == nil {
-		return errors.New("the engine is opening its data directory")
+	o := e.opened.Load()
+	if o == nil {
+		return errors.New("the engine is opening")
 	}
-	return node.Ready()
+	return o.Ready()
 }
 
-// report is the Raft section of INFO.
-func (e *engine) report() []server.Section {
-	var fields []server.Field
-	for _, f := range e.node.Load().Report() {
-		fields = append(fields, server.Field(f))
+// openEngine opens the engine that the flags choose.
+func (a *app) openEngine(registry prometheus.Registerer) (*opened, error) {
+	if a.cfg.Redis.on() {
+		return a.openRedis(registry)
 	}
-	return []server.Section{{Name: "Raft", Fields: fields}}
+	n := a.cfg.nodeConfig(cluster.NewMetrics(registry), a.log)
+	n.ClientAdvertise = a.cfg.clientAdvertise(a.listeners.tcp)
+	n.Removed = a.fail
+	node, err := cluster.Open(n)
+	if err != nil {
+		return nil, err
+	}
+	report := func() []server.Section { return []server.Section{section("Raft", node.Report())} }
+	return &opened{node, report, members{node}, members{node}}, nil
+}
+
+// openRedis opens the engine of Redis mode.
+func (a *app) openRedis(registry prometheus.Registerer) (*opened, error) {
+	r, err := a.cfg.redisConfig(redisbackend.NewMetrics(registry), a.log)
+	if err != nil {
+		return nil, err
+	}
+	e, err := redisbackend.Open(r)
+	if err != nil {
+		return nil, err
+	}
+	report := func() []server.Section { return []server.Section{section("Redisbackend", e.Report())} }
+	return &opened{onRedis{e}, report, nobody{}, nobody{}}, nil
+}
+
+// onRedis is an engine that has nothing to hand over: other servers on its Redis go on anyway.
+type onRedis struct{ *redisbackend.Engine }
+
+// HandOver implements backend.
+func (onRedis) HandOver() {}
+
+// section is a section of INFO.
+func section[F ~struct{ Name, Value string }](name string, figures []F) server.Section {
+	s := server.Section{Name: name}
+	for _, f := range figures {
+		s.Fields = append(s.Fields, server.Field(f))
+	}
+	return s
 }
 
 func (f flags) limits() semaphore.Limits {

@@ -22,6 +22,7 @@ type flags struct {
 	Addresses addressFlags `embed:"" group:"Addresses"`
 	Engine    engineFlags  `embed:"" group:"Engine"`
 	Peers     peerFlags    `embed:"" group:"Cluster"`
+	Redis     redisFlags   `embed:"" group:"Redis"`
 	Access    accessFlags  `embed:"" group:"Access"`
 	Limits    limitFlags   `embed:"" group:"Limits of semaphores"`
 	Wire      wireFlags    `embed:"" group:"Limits of connections"`
@@ -35,12 +36,12 @@ type addressFlags struct {
 }
 
 type engineFlags struct {
-	DataDir         string        `default:"semserver-data" placeholder:"DIR" help:"Directory of the log and the snapshots; made if there is none (default: ${default})."`
-	NodeID          string        `placeholder:"LABEL" help:"Label that this node shows in SEM.NODE LIST and INFO (default: the host's name)."`
-	LogStore        string        `default:"${log_store}" enum:"wal,boltdb" placeholder:"NAME" help:"Store of the log: ${enum} (default: ${default}). A data directory keeps the store it was made with."`
-	Hold            time.Duration `default:"${hold}" placeholder:"TIME" help:"How long a request is held while there is no leader, before it is answered CLUSTERDOWN (default: ${default})."`
-	WaiterGrace     time.Duration `default:"${waiter_grace}" placeholder:"TIME" help:"How long waiters keep their place after their node was lost (default: ${default})."`
-	SnapshotBytes   int64         `default:"${snapshot_bytes}" placeholder:"BYTES" help:"Bytes of log after which a snapshot is taken and the log is cut (default: ${default})."`
+	DataDir         string        `mode:"cluster" default:"semserver-data" placeholder:"DIR" help:"Directory of the log and the snapshots; made if there is none (default: ${default})."`
+	NodeID          string        `mode:"cluster" placeholder:"LABEL" help:"Label that this node shows in SEM.NODE LIST and INFO (default: the host's name)."`
+	LogStore        string        `mode:"cluster" default:"${log_store}" enum:"wal,boltdb" placeholder:"NAME" help:"Store of the log: ${enum} (default: ${default}). A data directory keeps the store it was made with."`
+	Hold            time.Duration `default:"${hold}" placeholder:"TIME" help:"How long a request is held while there is no leader, or Redis cannot be reached, before it is answered CLUSTERDOWN (default: ${default})."`
+	WaiterGrace     time.Duration `mode:"cluster" default:"${waiter_grace}" placeholder:"TIME" help:"How long waiters keep their place after their node was lost (default: ${default})."`
+	SnapshotBytes   int64         `mode:"cluster" default:"${snapshot_bytes}" placeholder:"BYTES" help:"Bytes of log after which a snapshot is taken and the log is cut (default: ${default})."`
 	ShutdownTimeout time.Duration `default:"10s" placeholder:"TIME" help:"How long a graceful stop waits for clients to take their replies (default: ${default})."`
 }
 

@@ -5,9 +5,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func main() {
+	redis.SetLogger(silence{}) // it writes to stderr what is returned as an error as well
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	// After the first signal the second one has its default effect: it ends the process at once.
 	context.AfterFunc(ctx, stop)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/semserver/semserver/cluster"
+	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/server"
 )
 
@@ -32,3 +33,28 @@ func (m members) Topology() server.Topology {
 
 // Snapshot implements server.Care.
 func (m members) Snapshot() (string, error) { return m.SnapshotFile() }
+
+// nobody stands for the nodes in Redis mode, where there are none: servers know nothing of each other but
+// what is in Redis.
+type nobody struct{}
+
+var errNobody = semaphore.Errorf(semaphore.CodeInvalid,
+	"this server runs in Redis mode: its semaphores are in a Redis, and it has no nodes to list, add, remove or hand over to, and no snapshots")
+
+// List implements server.Members.
+func (nobody) List() ([]server.Member, error) { return nil, errNobody }
+
+// Topology implements server.Members.
+func (nobody) Topology() server.Topology { return server.Topology{} }
+
+// Add implements server.Care.
+func (nobody) Add(string) (string, error) { return "", errNobody }
+
+// Remove implements server.Care.
+func (nobody) Remove(string) (bool, error) { return false, errNobody }
+
+// Transfer implements server.Care.
+func (nobody) Transfer(string) error { return errNobody }
+
+// Snapshot implements server.Care.
+func (nobody) Snapshot() (string, error) { return "", errNobody }

@@ -14,12 +14,14 @@ import (
 	"github.com/semserver/semserver/cluster"
 	"github.com/semserver/semserver/internal/cli"
 	"github.com/semserver/semserver/internal/version"
+	"github.com/semserver/semserver/redisbackend"
+	"github.com/semserver/semserver/redisbackend/link"
 	"github.com/semserver/semserver/server"
 )
 
 const description = `A counting semaphore server that speaks the Redis protocol.
 
-Without flags: one durable node on 127.0.0.1:7360 with its data in ./semserver-data.
+Without flags: one durable node on 127.0.0.1:7360 with its data in ./semserver-data. With --redis: a server whose semaphores are in that Redis.
 
 A flag may also be set by the environment (SEMSERVER_MAX_CLIENTS for --max-clients) or in the file that --config names. The command line comes first, then the environment, then the file. TIME is written as 300ms, 5s, 1h30m.`
 
@@ -38,7 +40,7 @@ type config struct {
 func parse(args []string, env environment) (config, error) {
 	args = cli.JoinNegative(args)
 	vars := &envResolver{env: env}
-	f, page, err := readFlags(args, vars)
+	f, g, page, err := readFlags(args, vars)
 	if err != nil || page != "" {
 		return config{page: page}, err
 	}
@@ -47,36 +49,39 @@ func parse(args []string, env environment) (config, error) {
 		if err != nil {
 			return config{}, fmt.Errorf("--config: %w", err)
 		}
-		// Of several resolvers that know a flag, kong takes the last one.
-		if f, _, err = readFlags(args, file.resolver(), vars); err != nil {
+		if f, g, _, err = readFlags(args, vars, file.resolver()); err != nil {
 			return config{}, err
 		}
+	}
+	if err := g.check(f.Redis.on()); err != nil {
+		return config{}, err
 	}
 	c, err := f.check()
 	c.unknown = vars.unknown
 	return c, err
 }
 
-// readFlags returns the flags, or the page that they ask for.
-func readFlags(args []string, resolvers ...kong.Resolver) (f flags, page string, err error) {
-	parser, err := newParser(&f, resolvers...)
+// readFlags returns the flags, and which of them were given, or the page that they ask for.
+func readFlags(args []string, vars *envResolver, files ...kong.Resolver) (f flags, g given, page string, err error) {
+	// Of several resolvers that know a flag, kong takes the last one.
+	parser, err := newParser(&f, append(files, vars)...)
 	if err != nil {
-		return f, "", fmt.Errorf("declare flags: %w", err)
+		return f, g, "", fmt.Errorf("declare flags: %w", err)
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		return f, "", err
+		return f, g, "", err
 	}
 	switch {
 	case f.Help:
 		var b bytes.Buffer
 		ctx.Stdout = &b
 		err = ctx.PrintUsage(false)
-		return f, b.String(), err
+		return f, g, b.String(), err
 	case f.Version:
-		return f, "semserver " + version.Name() + "\n", nil
+		return f, g, "semserver " + version.Name() + "\n", nil
 	}
-	return f, "", nil
+	return f, byMode(ctx, vars.env), "", nil
 }
 
 func newParser(f *flags, resolvers ...kong.Resolver) (*kong.Kong, error) {
@@ -94,7 +99,7 @@ func newParser(f *flags, resolvers ...kong.Resolver) (*kong.Kong, error) {
 
 // variables are the defaults that flags.go names, from the packages that own them.
 func variables() kong.Vars {
-	d, e := server.DefaultConfig(), cluster.DefaultConfig()
+	d, e, r := server.DefaultConfig(), cluster.DefaultConfig(), redisbackend.DefaultConfig(link.Target{})
 	return kong.Vars{
 		"max_waiters":     strconv.Itoa(d.Limits.MaxWaiters),
 		"max_waiters_all": strconv.Itoa(d.Limits.MaxWaitersAll),
@@ -123,6 +128,13 @@ func variables() kong.Vars {
 		"hold":           short(e.Hold),
 		"waiter_grace":   short(e.WaiterGrace),
 		"snapshot_bytes": strconv.FormatInt(e.SnapshotBytes, 10),
+
+		"redis_prefix":       r.Prefix,
+		"redis_hash_tag":     string(r.HashTag),
+		"redis_timeout":      short(r.Link.Timeout),
+		"redis_wait_timeout": short(r.Link.ReplicaTimeout),
+		"reconcile_every":    short(r.ReconcileEvery),
+		"reconcile_grace":    short(r.ReconcileGrace),
 
 		"peer_listen":      defaultPeerListen,
 		"election_timeout": short(e.ElectionTimeout),

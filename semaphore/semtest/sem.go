@@ -21,6 +21,7 @@ const long = 5 * time.Minute
 type sem struct {
 	*testing.T
 	backend semaphore.Backend
+	bounds  Bounds
 	key     string
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/semserver/semserver/client"
 	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
-	"github.com/semserver/semserver/tests/internal/proxy"
 	"github.com/semserver/semserver/tests/internal/resp"
+	"github.com/semserver/semserver/tests/proxy"
 )
 
 // binary is the server, built once for all tests.

@@ -12,7 +12,7 @@ import (
 	"github.com/semserver/semserver/client"
 	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
-	"github.com/semserver/semserver/tests/internal/proxy"
+	"github.com/semserver/semserver/tests/proxy"
 )
 
 // TestContextEndsBeforeTheLeaseOfAHolderThatIsCutOff asks the server itself at the moment in which the

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/internal/trial"
-	network "github.com/semserver/semserver/tests/internal/proxy"
+	network "github.com/semserver/semserver/tests/proxy"
 )
 
 // guarded is a semctl run whose command is a shell script. The script finds a folder of its own in

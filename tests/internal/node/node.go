@@ -46,7 +46,8 @@ func Build(folder string, flags ...string) (string, error) {
 }
 
 // Start runs the binary on a data directory and returns once it is ready for clients. An addr with
-// port 0 lets it choose; flags are added to its command line.
+// port 0 lets it choose; flags are added to its command line. Without a data directory they say which
+// Redis keeps the semaphores.
 func Start(binary, addr, data string, flags ...string) (*Node, error) {
 	n, err := Launch(binary, addr, data, flags...)
 	if err != nil {
@@ -58,7 +59,10 @@ func Start(binary, addr, data string, flags ...string) (*Node, error) {
 // Launch is Start without the wait, which [Node.Ready] is for.
 func Launch(binary, addr, data string, flags ...string) (*Node, error) {
 	n := &Node{ready: make(chan struct{}), exited: make(chan struct{})}
-	args := []string{"--listen", addr, "--http", "127.0.0.1:0", "--data-dir", data, "--log-format", "json"}
+	args := []string{"--listen", addr, "--http", "127.0.0.1:0", "--log-format", "json"}
+	if data != "" {
+		args = append(args, "--data-dir", data)
+	}
 	n.command = exec.Command(binary, append(args, flags...)...)
 	stderr, err := n.command.StderrPipe()
 	if err != nil {
