@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,22 +19,24 @@ const (
 	abandonTimeout = time.Second
 )
 
-// Acquire gets a permit of the named semaphore, or says why there is none: ErrNoPermit, ErrUnavailable,
-// an *Error of the server (ErrNoSemaphore, ErrTooMany, …), or the cause of ctx. Then nothing is held and
-// nobody stands in line, as far as servers can be reached to make sure.
+// Acquire gets a permit of the named semaphore, or says why there is none: ErrInvalid, ErrNoPermit,
+// ErrUnavailable, an *Error of the server (ErrNoSemaphore, ErrTooMany, …), a *LostError where a lease was
+// over before its grant was read, ErrClosed, or the cause of ctx. Then nothing is held and nobody stands in
+// line, or soon will be so, as far as servers can be reached to make sure.
 //
 // The permit's context is made from ctx, which is meant to last for the whole work: bound the waiting
 // by Wait. The permit is held until Release, also when ctx has ended.
 func (c *Client) Acquire(ctx context.Context, name string, options ...Option) (*Permit, error) {
 	r, err := newRequest(name, options)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if r.announce != nil {
 		r.announce(r.holder)
 	}
 	a := &acquisition{request: r, client: c, began: c.now(), tries: tries{client: c}}
 	g, err := a.run(ctx)
+	g.replayed = g.replayed && r.named // a holder that was made for this Acquire can have had it by no other
 	switch {
 	case errors.Is(err, ErrUnavailable) && r.unavailable == FailOpen:
 		return c.unguarded(ctx, r), nil
@@ -54,6 +57,8 @@ type acquisition struct {
 	// noticed it sooner would strike us off the line of waiters before the next server has taken over
 	// our place there.
 	given []*redis.Client
+	// late is where the answer comes that was not waited for, to an attempt that does not stand in line.
+	late <-chan answer
 }
 
 // left is what remains of the wait.
@@ -116,7 +121,7 @@ func (a *acquisition) once(ctx context.Context, at *node) (grant, error) {
 // send sends the request, on a line of its own if it may have to wait.
 func (a *acquisition) send(ctx context.Context, at *node, wait time.Duration) (any, error) {
 	if wait == 0 {
-		return a.client.exchange(ctx, at.calls, answerTimeout, a.command(0)...)
+		return a.sendNow(ctx, at)
 	}
 	line := at.line()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -136,6 +141,22 @@ func (a *acquisition) send(ctx context.Context, at *node, wait time.Duration) (a
 		return nil, &unanswered{err: err, sent: true}
 	}
 	return reply, err
+}
+
+// sendNow sends a request that does not wait in line. It has no line of its own that could be hung up, so
+// what comes of it when ctx ends has to be waited for: see abandon.
+func (a *acquisition) sendNow(ctx context.Context, at *node) (any, error) {
+	answered, err := a.client.begin(ctx, at.calls, answerTimeout, a.command(0)...)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case got := <-answered:
+		return got.value, got.err
+	case <-ctx.Done():
+		a.late = answered
+		return nil, &unanswered{err: context.Cause(ctx), sent: true}
+	}
 }
 
 // hangUp closes the lines that were given up.
@@ -166,9 +187,26 @@ func (a *acquisition) confirm(ctx context.Context, at *node, g grant) (grant, er
 	return g, nil
 }
 
-// abandon takes back what an attempt has brought about, or may have: a place in line, or a permit. A
-// holder that the caller named may be held by somebody else, who must not lose it by our failure.
+// abandon takes back what an attempt has brought about, or may have: a place in line, or a permit. It does
+// so once the answer is there to an attempt that was not waited for, which nothing can overtake then.
 func (a *acquisition) abandon() {
+	if a.late == nil {
+		a.takeBack()
+		return
+	}
+	// Where the client is closed already, its connections are as well, and the server notices that.
+	a.client.tasks.Go(func() {
+		got := <-a.late
+		if g, err := readGrant(got.value, 0); got.err == nil && err == nil && !g.replayed {
+			a.token = g.token
+		}
+		a.takeBack()
+	})
+}
+
+// takeBack leaves the line and releases. A holder that the caller named may be held by somebody else, who
+// must not lose it by our failure.
+func (a *acquisition) takeBack() {
 	if !a.tries.sent && a.token == 0 {
 		return
 	}

@@ -74,16 +74,13 @@ func newClient(config Config, now func() time.Duration) (*Client, error) {
 }
 
 // Call sends one command, such as "SEM.INFO", name, and returns its reply: nil, an int64, a string, or a
-// []any of these. It goes to the next server when one does not answer, so it may be carried out twice,
-// which every command of a semserver bears except SEM.ACQUIRE without HOLDER. The error is an *Error
+// []any of these. It goes to the next server when one does not answer, so it may be carried out twice. A
+// command that bears that may answer as the second one then: SEM.RELEASE 0, though the first one released.
+// SEM.ACQUIRE without HOLDER, SEM.DELETE and SEM.NODE do not bear it. The error is an *Error
 // that a server refused it with, ErrUnavailable, ErrClosed, or how ctx ended. A command that may wait in
 // line does not belong here: see Acquire.
 func (c *Client) Call(ctx context.Context, args ...any) (any, error) {
-	within := answerTimeout
-	if deadline, ok := ctx.Deadline(); ok {
-		within = time.Until(deadline)
-	}
-	reply, _, err := c.ask(ctx, within, args...)
+	reply, _, err := c.ask(ctx, answerTimeout, args...)
 	return reply, err
 }
 

@@ -29,6 +29,9 @@
 // [Config].Patience no server has answered, or those that live had no leader and could not decide. Then the answer is [ErrUnavailable], or with
 // WhenUnavailable(FailOpen) a permit that guards nothing: the work goes on without a semaphore.
 //
+// What go-redis has to say about a connection it writes to stderr, unless the program has given it a
+// logger by redis.SetLogger.
+//
 // # How it is built
 //
 //	client.go     Config and Client: what belongs to all requests

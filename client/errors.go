@@ -16,6 +16,8 @@ var (
 	ErrNoPermit = errors.New("no permit in time")
 	// ErrUnavailable says that no server could be reached, or none that could decide.
 	ErrUnavailable = errors.New("no semaphore server can be reached")
+	// ErrInvalid says that the request contradicts itself, or no server would take it: nothing was sent.
+	ErrInvalid = errors.New("no such request can be made")
 	// ErrClosed says that the client was closed.
 	ErrClosed = errors.New("the semaphore client is closed")
 

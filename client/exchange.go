@@ -20,12 +20,30 @@ const answerTimeout = 6 * time.Second
 // list of such. The error is an *Error that the server refused it with, or *unanswered. It returns when
 // ctx ends; the command itself goes on for as long as within.
 func (c *Client) exchange(ctx context.Context, rdb *redis.Client, within time.Duration, args ...any) (any, error) {
+	answered, err := c.begin(ctx, rdb, within, args...)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return nil, &unanswered{err: context.Cause(ctx), sent: true}
+	case <-c.ctx.Done():
+		return nil, &unanswered{err: ErrClosed, sent: true}
+	}
+}
+
+// answer is what came of one command: as exchange returns it.
+type answer struct {
+	value any
+	err   error
+}
+
+// begin sends one command. The channel receives the answer to it, when within has passed at the latest.
+func (c *Client) begin(ctx context.Context, rdb *redis.Client, within time.Duration, args ...any) (<-chan answer, error) {
 	if ctx.Err() != nil {
 		return nil, &unanswered{err: context.Cause(ctx)}
-	}
-	type answer struct {
-		value any
-		err   error
 	}
 	answered := make(chan answer, 1)
 	begun := c.tasks.Go(func() {
@@ -33,19 +51,12 @@ func (c *Client) exchange(ctx context.Context, rdb *redis.Client, within time.Du
 		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 		defer cancel()
 		value, err := rdb.Do(bound, args...).Result()
-		answered <- answer{value, err}
+		answered <- answer{value, verdict(err)}
 	})
 	if !begun {
 		return nil, ErrClosed
 	}
-	select {
-	case a := <-answered:
-		return a.value, verdict(a.err)
-	case <-ctx.Done():
-		return nil, &unanswered{err: context.Cause(ctx), sent: true}
-	case <-c.ctx.Done():
-		return nil, &unanswered{err: ErrClosed, sent: true}
-	}
+	return answered, nil
 }
 
 // verdict says what an error of a command means.

@@ -98,7 +98,7 @@ func TestLeaseThatCannotBeRenewedIsTriedToTheEndAndEndsBefore(t *testing.T) {
 				if !errors.Is(err, ErrNotRenewed) {
 					t.Errorf("got %v, want %v", err, ErrNotRenewed)
 				}
-				if want := length - margin(length); at != want {
+				if want := length - Margin(length); at != want {
 					t.Errorf("got the end after %v, want %v", at, want)
 				}
 				if last := k.asked[len(k.asked)-1]; len(k.asked) < 4 || last < length*7/10 {
@@ -163,7 +163,7 @@ func TestEndThatComesInSuspendIsNoticedBeforeTheLeaseIsOver(t *testing.T) {
 		})
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
-		k.suspended.Store(int64(length - margin(length) - k.now()))
+		k.suspended.Store(int64(length - Margin(length) - k.now()))
 
 		at, err := k.over()
 

@@ -12,9 +12,9 @@ const (
 	pauseShare = 50
 )
 
-// margin is how long before the end of a lease a permit ends: 1 % for clocks whose rates differ, and
-// 50 ms for the time until somebody acts on it.
-func margin(lease time.Duration) time.Duration { return lease/100 + 50*time.Millisecond }
+// Margin is how long before the end of a lease at the server the permit ends here: 1 % for clocks whose
+// rates differ, and 50 ms for the time until somebody acts on it.
+func Margin(lease time.Duration) time.Duration { return lease/100 + 50*time.Millisecond }
 
 // lease is what is known of a grant's lease. Times are readings of the client's clock.
 type lease struct {
@@ -26,7 +26,7 @@ type lease struct {
 func (l lease) forever() bool { return l.length == 0 }
 
 // ends is when the permit ends: surely before the lease does at the server.
-func (l lease) ends() time.Duration { return l.asked + l.length - margin(l.length) }
+func (l lease) ends() time.Duration { return l.asked + l.length - Margin(l.length) }
 
 // due is when the lease is to be renewed.
 func (l lease) due() time.Duration { return l.asked + l.length/renewShare }
@@ -43,4 +43,4 @@ func (l lease) pause() time.Duration {
 
 // glance is how often to look at the clock. Timers stand still while a machine is suspended; whoever
 // looks twice in each margin notices an end that came meanwhile before the lease itself is over.
-func (l lease) glance() time.Duration { return margin(l.length) / 2 }
+func (l lease) glance() time.Duration { return Margin(l.length) / 2 }

@@ -41,7 +41,7 @@ func (c *Client) permit(ctx context.Context, r *request, g grant) (*Permit, erro
 	p := c.unguarded(ctx, r)
 	p.guarded, p.grant, p.lease = true, g, g.lease
 	p.kept = make(chan struct{})
-	if !c.tasks.Go(p.keep) {
+	if !c.tasks.Go(p.keep) { // it comes back when its lease ends, as every permit of a client that was closed
 		return nil, ErrClosed
 	}
 	return p, nil
@@ -75,7 +75,7 @@ func (p *Permit) Slot() int64 {
 // one of them, with the token.
 func (p *Permit) Slots() []Slots { return slices.Clone(p.grant.slots) }
 
-// Replayed says that the Holder had this permit already, from another Acquire.
+// Replayed says that the Holder, which the caller named, had this permit already.
 func (p *Permit) Replayed() bool { return p.grant.replayed }
 
 // Guarded is false where no server could be reached and FailOpen was asked for: nothing is held.
@@ -115,6 +115,7 @@ func (p *Permit) lose(reason error) {
 		p.lost = &LostError{Name: p.Name(), Holder: p.Holder(), Token: p.Token(), Reason: reason}
 	}
 	lost := p.lost
+	p.halt()
 	p.mu.Unlock()
 	p.cancel(lost)
 }
@@ -139,11 +140,7 @@ func (p *Permit) Release() error {
 // end stops keeping the permit and returns how it was lost, if it was.
 func (p *Permit) end() error {
 	p.mu.Lock()
-	select {
-	case <-p.stop:
-	default:
-		close(p.stop)
-	}
+	p.halt()
 	p.mu.Unlock()
 	if p.kept != nil {
 		<-p.kept
@@ -157,8 +154,22 @@ func (p *Permit) end() error {
 	return nil
 }
 
+// halt has the keeper stop. The caller holds mu.
+func (p *Permit) halt() {
+	select {
+	case <-p.stop:
+	default:
+		close(p.stop)
+	}
+}
+
 func (p *Permit) giveBack() error {
-	if err := p.end(); err != nil || !p.guarded {
+	err := p.end()
+	switch {
+	case !p.guarded, errors.Is(err, ErrNotHeld):
+		return err
+	case err != nil:
+		p.disown()
 		return err
 	}
 	c := p.client
@@ -179,6 +190,15 @@ func (p *Permit) giveBack() error {
 		return p.lost
 	}
 	return nil
+}
+
+// disown gives a permit back that was lost without a word of the server: a renewal may have arrived there
+// whose answer did not arrive here.
+func (p *Permit) disown() {
+	ctx, cancel := context.WithTimeout(p.client.ctx, abandonTimeout)
+	defer cancel()
+	// Where it fails, the permit comes back when its lease ends.
+	_, _, _ = p.client.ask(ctx, abandonTimeout, "SEM.RELEASE", p.Name(), p.Holder(), "TOKEN", p.Token())
 }
 
 // Do does work while it holds a permit, and gives it back however the work ends, also by a panic. The

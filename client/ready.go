@@ -18,7 +18,10 @@ func (c *Client) ready(ctx context.Context, at *node) error {
 	within := min(signTimeout, max(c.config.Patience, minPatience)/2)
 	reply, err := c.exchange(ctx, at.calls, within, "INFO", "server")
 	var none *unanswered
-	if errors.As(err, &none) || errors.Is(err, ErrClosed) {
+	switch {
+	case errors.As(err, &none):
+		return &unanswered{err: none.err} // whatever was sent, it changes nothing
+	case errors.Is(err, ErrClosed):
 		return err
 	}
 	if text, ok := reply.(string); ok && strings.Contains(text, unready) {

@@ -182,8 +182,10 @@ func (c *guardCommand) refused(err error) error {
 		return fail(exitNotInTime, "%s: %w", name, err)
 	case errors.As(err, &refusal):
 		return fail(exitNo, "%s: %w", name, err)
+	case errors.Is(err, client.ErrInvalid):
+		return fail(exitUsage, "%s: %w", name, err)
 	}
-	return fail(exitUsage, "%s: %w", name, err)
+	return fail(exitFailure, "%s: %w", name, err)
 }
 
 func exitStatus(status int) error {
@@ -254,8 +256,9 @@ func (c *guardCommand) check() error {
 		return fail(exitUsage, "--lease and --wait are whole milliseconds")
 	case c.Wait < 0:
 		return fail(exitUsage, "--wait: %v is negative", c.Wait)
-	case c.Grace < 0 || c.Grace > c.Lease/2:
-		return fail(exitUsage, "--grace: %v is not within 0s … %v, half of the lease", c.Grace, c.Lease/2)
+	case c.Grace < 0 || c.Grace > guard.LongestGrace(c.Lease):
+		return fail(exitUsage, "--grace: %v is not within 0s … %v, which leaves time to renew a lease of %v",
+			c.Grace, guard.LongestGrace(c.Lease), c.Lease)
 	case strings.ContainsRune(c.Sem+c.Holder, 0):
 		return fail(exitUsage, "a name with a zero byte cannot be told to a command")
 	}

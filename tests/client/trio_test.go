@@ -36,8 +36,10 @@ func newTrio(t *testing.T) *trio {
 // lead has one of the others than the observer's node lead, and returns its number.
 func (c *trio) lead() int {
 	c.Helper()
-	c.do("SEM.NODE", "TRANSFER", "n0")
 	trial.Await(c, func() error {
+		if _, err := c.look.Do("SEM.NODE", "TRANSFER", "n0"); err != nil {
+			return err
+		}
 		if reply, err := c.look.Do("INFO", "raft"); err != nil || !strings.Contains(reply.(string), "raft_leader:127.0.6.1:") {
 			return errors.New("n0 does not lead")
 		}

@@ -242,3 +242,17 @@ func TestKeptPermitIsForAnotherProcess(t *testing.T) {
 	}
 	s.ctl(75, "run", "--sem", name, "--try", "--keep")
 }
+
+func TestRunRefusesWhatNobodyCouldBeAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{
+		{"--sem", "x", "--permits", "0"}, {"--sem", ""}, {"--sem", "x", "--capacity", "-1"},
+		{"--sem", "x", "--label", strings.Repeat("l", 1025)}, {"--sem", "x", "--lease", "500ms", "--grace", "250ms"},
+	} {
+		g := guard(t, nobody(t), "exit 7", flags...).start()
+		g.wants(64)
+		if got := g.stderr.String(); strings.Count(got, "\n") != 1 {
+			t.Errorf("%q: got %q, want one line", flags, got)
+		}
+	}
+}

@@ -35,12 +35,22 @@ type deadline struct {
 	gone        bool      // the server has said that it is not held
 }
 
+// LongestGrace is how long a command may be given to end: at most half of the lease, and no longer than
+// leaves an eighth of it to renew it in, from a third of the lease on.
+func LongestGrace(lease time.Duration) time.Duration {
+	left := lease - lease/3 - lease/8 - client.Margin(lease) - leadOf(lease)
+	return max(0, min(lease/2, left)).Truncate(time.Millisecond)
+}
+
+// leadOf is how long before the end of the permit of such a lease the command is killed.
+func leadOf(lease time.Duration) time.Duration { return min(max(lease/leadShare, minLead), maxLead) }
+
 // newDeadline makes the deadline of a permit that lasts so long at first.
 func newDeadline(lease, grace time.Duration) deadline {
 	if grace == 0 {
 		grace = min(lease/graceShare, maxGrace)
 	}
-	return deadline{grace: grace, lead: min(max(lease/leadShare, minLead), maxLead)}
+	return deadline{grace: grace, lead: leadOf(lease)}
 }
 
 // step is what the state of a permit asks for.

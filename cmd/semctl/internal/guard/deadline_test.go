@@ -83,3 +83,13 @@ func TestCommandWhoseLeaseIsOverIsKilledAtOnce(t *testing.T) {
 		t.Errorf("taken, and noticed after the lease: got step %v, want %v", got, kill)
 	}
 }
+
+func TestLongestGraceLeavesTimeToRenewALease(t *testing.T) {
+	for _, lease := range []time.Duration{client.MinLease, 300 * time.Millisecond, 500 * time.Millisecond, time.Second, 30 * time.Second, time.Hour} {
+		d := newDeadline(lease, LongestGrace(lease))
+		renewed := lease/3 + lease/10
+		if got, _ := d.look(time.Now(), lease-client.Margin(lease)-renewed, nil); got != goOn {
+			t.Errorf("lease %v, grace %v: after %v got step %v, want that it goes on", lease, d.grace, renewed, got)
+		}
+	}
+}

@@ -64,8 +64,16 @@ func (g *Guard) Run() (int, error) {
 func (g *Guard) work(p *client.Permit, signals <-chan os.Signal) int {
 	c := g.Command
 	c.Env = append(withoutPermit(c.Env), permitVariables(p)...)
+	if p.Guarded() {
+		c.Ready = p.Err
+	}
 	j, err := job.Start(c)
-	if err != nil {
+	var lost *client.LostError
+	switch {
+	case errors.As(err, &lost):
+		g.Report.lost(lost)
+		return StatusLost
+	case err != nil:
 		g.Report.say(event{Event: "failed", Error: err.Error()}, "%v", err)
 		return job.StatusNotExecutable
 	}

@@ -34,7 +34,7 @@ func (g *Guard) acquire(ctx context.Context, cancel context.CancelCauseFunc, sig
 	})
 	lines := make(chan line)
 	if g.Look != nil {
-		serving.Go(func() { g.follow(looking, <-holder, lines) })
+		serving.Go(func() { g.follow(looking, holder, lines) })
 	}
 
 	began := time.Now()
@@ -48,6 +48,7 @@ func (g *Guard) acquire(ctx context.Context, cancel context.CancelCauseFunc, sig
 			l.waited, l.wait = time.Since(began), g.Wait
 			g.Report.line(l)
 		case a := <-answered:
+			stop()
 			g.Report.clear()
 			return g.settle(ctx, a.permit, a.err)
 		}
@@ -74,8 +75,15 @@ func ends(s os.Signal) bool {
 // firstLook is when the line is looked at first: who gets a permit at once is not bothered.
 const firstLook = 300 * time.Millisecond
 
-// follow looks at the line from time to time and tells what it sees.
-func (g *Guard) follow(ctx context.Context, holder string, lines chan<- line) {
+// follow looks at the line from time to time and tells what it sees, once it is known who stands there:
+// a request that cannot be made never has a holder.
+func (g *Guard) follow(ctx context.Context, announced <-chan string, lines chan<- line) {
+	var holder string
+	select {
+	case holder = <-announced:
+	case <-ctx.Done():
+		return
+	}
 	timer := time.NewTimer(firstLook)
 	defer timer.Stop()
 	pause := g.Report.pause()

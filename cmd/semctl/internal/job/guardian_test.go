@@ -3,8 +3,11 @@
 package job
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,5 +52,23 @@ func TestCommandsAreFoundAsAShellDoes(t *testing.T) {
 		if got != want || (err == nil) != (want == 0) || want == 0 && !strings.HasSuffix(path, "/sh") {
 			t.Errorf("%q: got %q, status %d and %v; want status %d", name, path, got, err, want)
 		}
+	}
+}
+
+func TestCommandIsNotStartedWhereItMayNotBeAnyMore(t *testing.T) {
+	gone := errors.New("gone")
+	file := filepath.Join(t.TempDir(), "ran")
+	path, _, err := Find("touch")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	j, err := Start(Command{Path: path, Args: []string{"touch", file}, Ready: func() error { return gone }})
+
+	if j != nil || !errors.Is(err, gone) {
+		t.Errorf("got %v, %v, want %v", j, err, gone)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it ran")
 	}
 }

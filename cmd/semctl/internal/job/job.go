@@ -21,6 +21,8 @@ type Command struct {
 	// Guardian is a program that calls Guard on its input; it kills the job if we are killed. None: the
 	// kernel kills the command itself, where it can.
 	Guardian []string
+	// Ready is asked directly before the command is started; its error keeps it from that. Nil: it is.
+	Ready func() error
 }
 
 // Statuses of a command that could not be run, as shells have them.
@@ -66,6 +68,12 @@ func Start(c Command) (*Job, error) {
 	}
 	// Without a guardian there is still what dieWithParent does.
 	g, _ := summon(c.Guardian)
+	if c.Ready != nil {
+		if err := c.Ready(); err != nil {
+			g.dismiss()
+			return nil, fmt.Errorf("not started: %w", err)
+		}
+	}
 	pid, err := syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
 		Env: c.Env, Files: []uintptr{c.Stdin, c.Stdout, c.Stderr}, Sys: attributes,
 	})
