@@ -86,7 +86,7 @@ local function hand_over()
       elseif again or (other and other.arrival < c[4]) then
         a = nil
       else
-        if books.free() - gift < c[1] then books.expire() end
+        if books.free() - gift < c[1] and books.ended() then books.expire() end
         if books.streak >= ROW and books.free() >= c[1] and gift == 0 then gift, books.streak = 1, 0 end
         if books.free() - gift < c[1] then return end
         g = issue(c.first, c[1], c[2], c[6], c[7], WAITED)
@@ -104,7 +104,7 @@ local function hand_over()
       end
     end
     if other then
-      if books.free() - gift < other.want then books.expire() end
+      if books.free() - gift < other.want and books.ended() then books.expire() end
       if books.streak >= ROW and books.free() >= other.want and gift == 0 then
         gift, books.streak = 1, 0
         books.announce('permit', other.server) -- it comes for the gift if nobody takes that
@@ -138,7 +138,7 @@ local function acquire(arg)
   if books.cap > 0 and permits > books.cap then return say(TOOMANY, books.cap, 0) end
   if permits > MOST_PERMITS then return say(PERMITS, 0, 0) end
   local clear = not again and n_served == n_candidates and behind == 0 and not joined and #others == 0
-  if clear and books.free() < permits then
+  if clear and books.free() < permits and books.ended() then
     repeat until books.expire() == 0 or books.free() >= permits
   end
   if clear and books.free() >= permits then
