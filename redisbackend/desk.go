@@ -41,6 +41,7 @@ type desk struct {
 	vain   bool      // the last call handed nothing over, although it found enough
 	hunt   *hunt     // for a permit, among clients who work by hand; nil: none
 	hunted time.Time // when the last hunt began
+	since  time.Time // when the first of what is caught was
 	caught int64     // permits that hunts have brought
 	missed tally     // not yet told to Redis
 	next   alarm     // the next call that nobody asks for
@@ -116,8 +117,8 @@ func (d *desk) serve() {
 	f := &flight{items: d.sharing()}
 	waiters, cut := d.offered(f.items)
 	f.waiters = waiters
+	f.caught = d.bring()
 	s := d.step(f)
-	f.caught, d.caught = d.caught, 0
 	d.urgent, d.listed, d.missed = cut, s.Head != 0, tally{}
 	d.fly(f)
 	d.loop.office.books.serve(d.key, f.stamp, s, func(o *script.Outcome, err error) {
@@ -133,7 +134,7 @@ func (d *desk) step(f *flight) *script.Step {
 		Behind:     d.line.len() > len(f.waiters),
 		Timeouts:   d.missed.timeouts,
 		Waited:     d.missed.waited,
-		Caught:     d.caught,
+		Caught:     f.caught,
 		Limits:     d.loop.office.limits,
 	}
 	for i, it := range f.items {

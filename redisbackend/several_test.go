@@ -35,8 +35,8 @@ type room struct {
 	now, most atomic.Int64
 }
 
-func (r *room) enter() {
-	n := r.now.Add(1)
+func (r *room) enter(permits int64) {
+	n := r.now.Add(permits)
 	if n > r.capacity {
 		r.Errorf("held at once: got %d, want at most %d", n, r.capacity)
 	}
@@ -45,7 +45,7 @@ func (r *room) enter() {
 	}
 }
 
-func (r *room) leave() { r.now.Add(-1) }
+func (r *room) leave(permits int64) { r.now.Add(-permits) }
 
 // engines opens several on one Redis.
 func engines(t testing.TB, n int) []*Engine {
@@ -74,8 +74,8 @@ func TestSeveralServersIssueNoMoreThanTheCapacity(t *testing.T) {
 					return
 				}
 				grants.Add(1)
-				held.enter()
-				held.leave()
+				held.enter(1)
+				held.leave(1)
 				// Any server takes a release.
 				if r := one(all[(n+round)%3], semaphore.Release{Key: "k", Holder: holder}); r.Value != semaphore.Number(1) {
 					t.Errorf("release of %s: got %v, %v, want 1", holder, r.Value, r.Err)
