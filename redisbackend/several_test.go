@@ -125,3 +125,22 @@ func TestArrivalCountsAcrossServers(t *testing.T) {
 	}
 	t.Logf("%d hand-overs between 3 servers in %v", waiters, time.Since(began))
 }
+
+func TestAServerThatDiesHoldsUpTheLineForAMoment(t *testing.T) {
+	all := engines(t, 2)
+	dying, other := all[0], all[1]
+	older := holdAndWait(t, dying)
+	<-time.After(5 * time.Millisecond) // the other one arrives in another millisecond
+	younger := wait(t, other, "c", time.Minute)
+	dying.remote.link.Close() // it cannot tell Redis that nobody waits there any more
+	dying.Halt()
+	if err := dying.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-older.Done
+	release(t, other, "a")
+	began := time.Now()
+	granted(t, younger)
+	t.Logf("served %v after the release, behind the place of a dead server", time.Since(began))
+	release(t, other, "c")
+}
