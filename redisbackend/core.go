@@ -27,6 +27,7 @@ type core struct {
 func newCore(b books, limits semaphore.Limits, hold time.Duration, m *Metrics) *core {
 	c := &core{seed: maphash.MakeSeed()}
 	c.office.books, c.office.limits, c.office.hold, c.office.metrics = b, limits, hold, m
+	c.office.window = leastWindow
 	c.office.incarnation, c.office.hunting = incarnation(), make(hunting, hunters)
 	for i := range c.loops {
 		c.loops[i] = newLoop(&c.office)
