@@ -90,11 +90,13 @@ end
 
 -- write stores a grant: its members, with its score, and its record. False: Redis has no memory.
 function books.write(g)
+  -- A number as an argument is written as %.17g, which is slow.
+  local score = g.score == NEVER and 'inf' or string.format('%d', g.score)
   if g.permits == 1 then
-    if not books.fallible('ZADD', Z, g.score, g.member) then return false end
+    if not books.fallible('ZADD', Z, score, g.member) then return false end
   else
     local args = {}
-    for i, m in ipairs(books.members(g)) do args[2 * i - 1], args[2 * i] = g.score, m end
+    for i, m in ipairs(books.members(g)) do args[2 * i - 1], args[2 * i] = score, m end
     if not books.fallible('ZADD', Z, unpack(args)) then return false end
   end
   if not g.slots then g.slots = books.occupy(g.permits) end
@@ -102,6 +104,13 @@ function books.write(g)
     #g.ticket, g.ticket, #g.slots, g.slots, #g.label, g.label))
   if g.score ~= g.ends and g.flags < PAROLE then call('ZADD', E, g.ends, g.member) end
   return true
+end
+
+-- rewrite stores a grant that is there already, whether there is memory or not.
+function books.rewrite(g)
+  if books.write(g) then return end
+  call('ZREM', Z, MARK) -- nothing, but a write
+  books.write(g)
 end
 
 -- draw takes n permits that are free, first from what this call has freed.

@@ -11,12 +11,6 @@ setmetatable(books, {__index = function(_, name)
     call(...)
   end
 
-  -- rewrite stores a grant that is there already, whether there is memory or not.
-  function books.rewrite(g)
-    books.insist('ZADD', Z, 'XX', g.score, g.member)
-    books.write(g)
-  end
-
   -- finish ends the lease of a grant that has run out: its permits fall free, or go into quarantine.
   function books.finish(g)
     if g.flags < PAROLE then
