@@ -9,7 +9,7 @@ local books = {
   timeouts = timeouts, wait_ms = wait_ms, releases = releases, renewals = renewals,
   expirations = expirations, reconciled = reconciled, held_ms = held_ms, list = list, card = card,
   spare = spare, more = more, cap = cap, s_lease = s_lease, s_max = s_max, s_hold = s_hold,
-  s_quarantine = s_quarantine, s_idle = s_idle, born = born, notes = notes,
+  s_quarantine = s_quarantine, s_idle = s_idle, born = born, notes = notes, quiet = false,
 }
 
 if books.s_quarantine > 0 then call('ZCARD', E) end -- an error where it is of another type
@@ -30,6 +30,13 @@ function books.fallible(...)
   if type(done) ~= 'table' or not done.err then return true end
   if string.find(done.err, 'OOM', 1, true) then return false end
   error(done)
+end
+
+-- insist is for a write that must be made whether there is memory or not.
+function books.insist(...)
+  if books.fallible(...) then return end
+  call('ZREM', Z, MARK) -- nothing, but a write
+  call(...)
 end
 
 -- occupy takes the n lowest free places.
@@ -61,6 +68,16 @@ end
 
 -- vacate gives places back: a list of texts as occupy returns them.
 function books.vacate(texts)
+  local single = not texts[2] and tonumber(texts[1])
+  if single then
+    if single == books.mark - 1 then
+      books.mark = single
+    else
+      books.insist('ZADD', S, texts[1], texts[1])
+      books.gaps = books.gaps + 1
+    end
+    return
+  end
   local free = {}
   for _, text in ipairs(texts) do
     for first, final in string.gmatch(text, '(%d+)-?(%d*)') do
@@ -141,9 +158,11 @@ end
 
 -- load takes a record apart.
 function books.load(first, record)
-  local g = {member = first}
-  g.score, g.token, g.ends, g.length, g.granted, g.permits, g.flags, g.ticket, g.slots, g.label = take_apart(RECORD, record)
-  return g
+  local score, token, ends, length, granted, permits, flags, ticket, slots, label = take_apart(RECORD, record)
+  return {
+    member = first, score = score, token = token, ends = ends, length = length, granted = granted, permits = permits,
+    flags = flags, ticket = ticket, slots = slots, label = label,
+  }
 end
 
 -- find returns the live grant of a holder, or nil. A raw holder's has raw, and no token.
@@ -182,8 +201,11 @@ function books.put(n)
   end
 end
 
--- ended says that permits are due to fall free.
-function books.ended() return call('ZCOUNT', Z, '-inf', '(' .. now) > 0 end
+-- ended says that permits are due to fall free. Once none are, none are for the rest of the call.
+function books.ended()
+  books.quiet = books.quiet or call('ZCOUNT', Z, '-inf', '(' .. now) == 0
+  return not books.quiet
+end
 
 -- free is how many permits may be granted now.
 function books.free() return math.max(0, math.min(books.list + books.spare, books.cap - books.card)) end

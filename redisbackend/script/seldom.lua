@@ -4,13 +4,6 @@
 setmetatable(books, {__index = function(_, name)
   setmetatable(books, nil)
 
-  -- insist is for a write that must be made whether there is memory or not.
-  function books.insist(...)
-    if books.fallible(...) then return end
-    call('ZREM', Z, MARK) -- nothing, but a write
-    call(...)
-  end
-
   -- finish ends the lease of a grant that has run out: its permits fall free, or go into quarantine.
   function books.finish(g)
     if g.flags < PAROLE then

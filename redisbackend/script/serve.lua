@@ -24,7 +24,10 @@ local function issue(first, permits, lease, ticket, label, flags)
   -- Then there are slots whose holders were taken out by hand.
   if books.ours + permits > books.cap then books.sweep() end
   if books.gaps > 0 then call('ZCARD', S) end -- an error where it is of another type
-  local g = {member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = books.token()}
+  local g = {
+    member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = books.token(),
+    score = 0, ends = 0, length = 0, slots = false,
+  }
   books.date(g, books.length(lease, lease0))
   if not books.write(g) then return nil end
   books.draw(permits)
@@ -70,14 +73,16 @@ local function hand_over()
     if not candidate then
       local arg = ARGV[4 + n_ops + n_served + 1]
       if arg and n_served < n_candidates then
-        candidate = {take_apart('<ddddI2c0I2c0I2c0', arg)}
-        candidate.first = books.member(candidate[5])
+        local permits, lease, waited, arrival, holder, ticket, label = take_apart('<ddddI2c0I2c0I2c0', arg)
+        candidate = {permits, lease, waited, arrival, holder, ticket, label, first = books.member(holder), looked = false}
       end
     end
     local c = candidate
     if not c and not other then return end
     if c then
-      local g = books.find(c.first)
+      -- Nobody but a candidate is granted anything meanwhile, so one look is enough.
+      local g = not c.looked and books.find(c.first)
+      c.looked = true
       local a, b, d, e
       if g then
         a, b, d, e = held(g, c[1], c[2], c[6], c[7], false)
