@@ -27,6 +27,7 @@ type core struct {
 func newCore(b books, limits semaphore.Limits, hold time.Duration, m *Metrics) *core {
 	c := &core{seed: maphash.MakeSeed()}
 	c.office.books, c.office.limits, c.office.hold, c.office.metrics = b, limits, hold, m
+	c.office.window = leastWindow
 	c.office.incarnation, c.office.hunting = incarnation(), make(hunting, hunters)
 	for i := range c.loops {
 		c.loops[i] = newLoop(&c.office)
@@ -56,10 +57,10 @@ func (c *core) loop(key string) *loop {
 func (c *core) do(key string, requests []semaphore.Request, replies []semaphore.Reply) {
 	e := &errand{replies: replies, done: make(chan struct{})}
 	e.left.Store(int64(len(requests)))
-	items := make([]*item, len(requests))
+	items := make([]item, len(requests))
 	now := time.Now()
 	for i, r := range requests {
-		items[i] = &item{request: r, ticket: c.office.ticket(), since: now, errand: e, index: i}
+		items[i] = item{request: r, ticket: c.office.ticket(), since: now, errand: e, index: i}
 		if a, ok := r.(semaphore.Acquire); ok && a.Wait > 0 {
 			items[i].waiter = newWaiter(a, items[i].ticket, now)
 		}
@@ -67,8 +68,8 @@ func (c *core) do(key string, requests []semaphore.Request, replies []semaphore.
 	l := c.loop(key)
 	posted := l.post(func() {
 		d := l.desk(key)
-		for _, it := range items {
-			d.enqueue(it)
+		for i := range items {
+			d.enqueue(&items[i])
 		}
 	})
 	if !posted {

@@ -16,8 +16,9 @@ const (
 	minCandidates = 4
 	// pollEvery is how often a desk calls at which somebody waits, for what no message tells of.
 	pollEvery = 500 * time.Millisecond
-	// window is how long after it was sent a call may still take effect.
-	window = time.Second
+	// leastWindow is how long after it was sent a call may still take effect; where replies are waited for
+	// for longer, twice that.
+	leastWindow = time.Second
 	// restFor is how long a desk rests after a call that could not be made, brief after one that came too
 	// late.
 	restFor = 50 * time.Millisecond
@@ -35,16 +36,18 @@ type desk struct {
 	flight *flight // the call under way; nil: none
 	rests  bool    // a call could not be made; it tries again when next rings
 
-	urgent bool      // a call is due although nobody asks: the line may have something to get or to tell
-	listed bool      // the shared line may have an entry for the line here
-	offers int       // how many candidates the next call takes along
-	vain   bool      // the last call handed nothing over, although it found enough
-	hunt   *hunt     // for a permit, among clients who work by hand; nil: none
-	hunted time.Time // when the last hunt began
-	caught int64     // permits that hunts have brought
-	missed tally     // not yet told to Redis
-	next   alarm     // the next call that nobody asks for
-	watch  alarm     // the next look at those who are not decided
+	urgent   bool      // a call is due although nobody asks: the line may have something to get or to tell
+	listed   bool      // the shared line may have an entry for the line here
+	offers   int       // how many candidates the next call takes along
+	vain     bool      // the last call handed nothing over, although it found enough
+	capacity int64     // when last heard of
+	hunt     *hunt     // for a permit, among clients who work by hand; nil: none
+	hunted   time.Time // when the last hunt began
+	since    time.Time // when the first of what is caught was
+	caught   int64     // permits that hunts have brought
+	missed   tally     // not yet told to Redis
+	next     alarm     // the next call that nobody asks for
+	watch    alarm     // the next look at those who are not decided
 }
 
 func newDesk(l *loop, key string) *desk {
@@ -116,8 +119,8 @@ func (d *desk) serve() {
 	f := &flight{items: d.sharing()}
 	waiters, cut := d.offered(f.items)
 	f.waiters = waiters
+	f.caught = d.bring()
 	s := d.step(f)
-	f.caught, d.caught = d.caught, 0
 	d.urgent, d.listed, d.missed = cut, s.Head != 0, tally{}
 	d.fly(f)
 	d.loop.office.books.serve(d.key, f.stamp, s, func(o *script.Outcome, err error) {
@@ -133,7 +136,7 @@ func (d *desk) step(f *flight) *script.Step {
 		Behind:     d.line.len() > len(f.waiters),
 		Timeouts:   d.missed.timeouts,
 		Waited:     d.missed.waited,
-		Caught:     d.caught,
+		Caught:     f.caught,
 		Limits:     d.loop.office.limits,
 	}
 	for i, it := range f.items {

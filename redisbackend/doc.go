@@ -23,15 +23,32 @@
 //
 // While somebody waits, the desk calls again at the end of the next lease, when a message names its
 // semaphore, and twice a second in any case: that finds what clients who work by hand have pushed,
-// and makes up for messages that were lost.
+// and makes up for messages that were lost. Where such clients pass permits on to each other by BRPOP,
+// no call would ever find one; a hungry line takes a turn among them (see hunt.go).
 //
 // # When the outcome is not known
 //
-// Every call carries the time, on Redis's clock, after which it does nothing. When its reply is
-// lost, the desk waits until that time has passed and sends the same steps again under the same
-// tickets. A step that took effect the first time is recognised by its ticket and answered as the
-// first time, so asking again is all that is needed to learn what happened. Those who cannot be
-// answered in time are told UNCERTAIN, and what they may have got is given back when it is known.
+// The reply to a call may be lost, and Redis may yet carry the call out. So the desk sends the same
+// requests again under the same tickets. A request that took effect the first time is recognised by its
+// ticket and answered as the first time; and once Redis has seen a call, it does not carry out an earlier
+// one of the same server any more. Asking again is all that is needed to learn what happened. Nobody is
+// told that he got nothing before that is certain: who leaves the line meanwhile gives back what he
+// may have got. Those who cannot be answered in time are told UNCERTAIN, and what they may have got is
+// given back when it is known.
 //
-// To add a command, edit requests.go (what the desk does with it) after the steps in script have it.
+// # The pass
+//
+// From time to time one of the servers looks after all semaphores: it ends leases that nobody waits for,
+// removes what nobody uses, and restores permits that were lost between BRPOP and ZADD, when nobody has
+// touched the semaphore for the grace.
+//
+// # Where things are
+//
+// desk.go makes calls, flight.go takes in what became of them, undo.go gives back. line.go is who stands
+// in line, waits.go how waits begin and end, item.go a request, requests.go what is not shared. loop.go
+// and alarms.go run desks; core.go is all of them, over books (books.go); remote.go is the books in a
+// Redis; engine.go puts the parts together. pass.go, restore.go and turn.go are the pass.
+//
+// To add a command, edit requests.go (what the desk does with it) and remote.go (its call), after the
+// steps in script have it.
 package redisbackend

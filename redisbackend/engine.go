@@ -80,6 +80,7 @@ func Open(cfg Config) (*Engine, error) {
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.halted, e.halt = context.WithCancel(context.Background())
 	e.core = newCore(e.remote, cfg.Limits, cfg.Hold, cfg.Metrics)
+	e.core.office.window = max(leastWindow, 2*cfg.Link.Timeout)
 
 	options := cfg.Link
 	options.Scripts, options.Hear, options.Logger = e.remote.library.Scripts(), e.hear, cfg.Logger

@@ -158,7 +158,7 @@ func (b *fakeBooks) step(key string, stamp script.Stamp, s *script.Step) (*scrip
 		o.Ops = append(o.Ops, m.do(op, len(line) > 0 || s.Behind))
 		handOver()
 	}
-	o.Free = m.capacity - m.used()
+	o.Free, o.Capacity = m.capacity-m.used(), m.capacity
 	for _, g := range m.grants {
 		if left := time.Until(g.ends); o.NextEnd < 0 || left < o.NextEnd {
 			o.NextEnd = left

@@ -129,9 +129,9 @@ func TestWhatCannotBeLearntInTimeIsUncertainAndGivenBack(t *testing.T) {
 
 func TestCallsThatCameTooLateAreMadeAgain(t *testing.T) {
 	inBubble(t, 1, func(b *bubble) {
-		b.books.latency = 2 * window
+		b.books.latency = 2 * leastWindow
 		go func() {
-			time.Sleep(3 * window)
+			time.Sleep(3 * leastWindow)
 			b.books.mu.Lock()
 			defer b.books.mu.Unlock()
 			b.books.latency = time.Millisecond

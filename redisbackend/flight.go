@@ -37,6 +37,8 @@ func (d *desk) landed(f *flight, o *script.Outcome, err error) {
 	d.dismiss(f.waiters)
 	if o.Gone {
 		d.dissolve()
+	} else {
+		d.resized(o.Capacity)
 	}
 	d.plan(f, o)
 }

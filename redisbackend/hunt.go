@@ -15,6 +15,8 @@ const (
 	hungryAfter = 500 * time.Millisecond
 	// hungryFor is how long after a hunt a line is hungry from the start.
 	hungryFor = 5 * time.Second
+	// gatherFor is how long permits are kept back that do not suffice yet for the head of the line.
+	gatherFor = 2 * time.Second
 	// huntFor is how long a turn at one semaphore lasts at most, while others may be hungry too.
 	huntFor = 2 * time.Second
 )
@@ -84,11 +86,27 @@ func (c *core) caught(key string, got bool) {
 	l.post(func() {
 		d := l.desk(key)
 		d.hunt = nil
-		if got {
-			d.caught++
-			d.urgent = true
+		if !got {
+			return
 		}
+		if d.caught == 0 {
+			d.since = time.Now()
+		}
+		d.caught++
+		d.urgent = true
 	})
+}
+
+// bring is how many permits the next call takes along of those that were caught. A head that wants
+// several gets them together: apart, each would go back to where it came from.
+func (d *desk) bring() int64 {
+	w := d.line.head()
+	if w != nil && d.caught < w.acquire.Permits && time.Since(d.since) < gatherFor {
+		return 0
+	}
+	n := d.caught
+	d.caught = 0
+	return n
 }
 
 // huntIf hunts for the line while it is hungry beside clients who work by hand.

@@ -182,6 +182,24 @@ func TestTheLineIsListedInPages(t *testing.T) {
 	})
 }
 
+func TestWhoWantsTooManyIsToldSoWhereverHeStands(t *testing.T) {
+	inBubble(t, 4, func(b *bubble) {
+		all := b.ask("a", 0)
+		all.Permits = 4
+		b.granted(b.do(all))
+		first := b.wait(b.ask("first", time.Hour))
+		all.Holder, all.Wait = "many", time.Hour
+		many := b.wait(all)
+		b.do(semaphore.Resize{Key: testKey, Capacity: 0}) // a pause
+		b.unanswered(many)
+		b.do(semaphore.Resize{Key: testKey, Capacity: 3})
+		b.refused(b.reply(many), semaphore.CodeTooMany)
+		b.unanswered(first)
+		b.release("a")
+		b.granted(b.reply(first))
+	})
+}
+
 func TestDeleteEndsTheLine(t *testing.T) {
 	inBubble(t, 1, func(b *bubble) {
 		b.grant("a")

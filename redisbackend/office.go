@@ -13,6 +13,7 @@ type office struct {
 	books   books
 	limits  semaphore.Limits
 	hold    time.Duration
+	window  time.Duration // how long after it was sent a call may still take effect
 	metrics *Metrics
 	waiters atomic.Int64 // in all lines
 	hunting hunting
@@ -26,7 +27,7 @@ type office struct {
 // stamp is for the next call about a semaphore.
 func (o *office) stamp(key string) script.Stamp {
 	return script.Stamp{
-		NotAfter: o.books.now(key) + window.Milliseconds(),
+		NotAfter: o.books.now(key) + o.window.Milliseconds(),
 		Server:   o.incarnation,
 		Serial:   o.serials.Add(1),
 		Floor:    o.floor.Load(),

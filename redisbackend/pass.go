@@ -77,41 +77,45 @@ func (p *pass) run(ctx context.Context) error {
 	if mine, err := p.turn.take(ctx); !mine {
 		return err
 	}
-	short, err := p.tendRegistered(ctx)
+	registered, err := p.tendRegistered(ctx)
 	if err != nil {
 		return err
 	}
-	more, err := p.tendFound(ctx)
+	p.metrics.removed.Add(float64(registered.gone))
+	others, err := p.tendFound(ctx)
 	if err != nil {
 		return err
 	}
-	p.heal(ctx, append(short, more...))
+	p.heal(ctx, append(registered.short, others.short...))
 	p.metrics.passes.Inc()
 	p.metrics.passSeconds.Observe(time.Since(began).Seconds())
 	return nil
 }
 
-// tendRegistered looks after the semaphores that the registry names, and returns those whose books
-// lack permits.
-func (p *pass) tendRegistered(ctx context.Context) (short []string, err error) {
+// findings are what was found when semaphores were looked after.
+type findings struct {
+	short []string // those whose books lack permits
+	gone  int      // how many there are no more
+}
+
+// tendRegistered looks after the semaphores that the registry names.
+func (p *pass) tendRegistered(ctx context.Context) (f findings, err error) {
 	for s := (semaphore.Scan{Count: semaphore.MaxCount}); ; {
 		page, err := p.remote.scan(s)
 		if err != nil {
-			return nil, fmt.Errorf("read the registry: %w", err)
+			return f, fmt.Errorf("read the registry: %w", err)
 		}
-		lack, err := p.tendAll(ctx, page.Keys)
-		if err != nil {
-			return nil, err
+		if err := p.tendAll(ctx, page.Keys, &f); err != nil {
+			return f, err
 		}
-		short = append(short, lack...)
 		if s.Cursor = page.Next; s.Cursor == 0 {
-			return short, nil
+			return f, nil
 		}
 	}
 }
 
 // tendFound looks after semaphores found among the keys of every server.
-func (p *pass) tendFound(ctx context.Context) (short []string, err error) {
+func (p *pass) tendFound(ctx context.Context) (f findings, err error) {
 	layout := p.remote.library.Layout()
 	err = p.remote.link.Each(ctx, func(s *link.Session) error {
 		for range scansPerPass {
@@ -125,18 +129,16 @@ func (p *pass) tendFound(ctx context.Context) (short []string, err error) {
 					names = append(names, name)
 				}
 			}
-			lack, err := p.tendAll(ctx, names)
-			if err != nil {
+			if err := p.tendAll(ctx, names, &f); err != nil {
 				return err
 			}
-			short = append(short, lack...)
 			if p.cursors[s.Addr] == "0" {
 				break
 			}
 		}
 		return nil
 	})
-	return short, err
+	return f, err
 }
 
 // scanKeys reads the next part of a server's keys.
@@ -165,22 +167,20 @@ func (p *pass) scanKeys(ctx context.Context, s *link.Session, pattern string) ([
 }
 
 // tendAll looks after semaphores, some at a time.
-func (p *pass) tendAll(ctx context.Context, names []string) (short []string, err error) {
+func (p *pass) tendAll(ctx context.Context, names []string, f *findings) error {
 	for from := 0; from < len(names); from += tendsAtOnce {
 		if mine, err := p.turn.keep(ctx); !mine || ctx.Err() != nil {
-			return nil, fmt.Errorf("keep the turn: it was lost (%w)", firstOf(err, ctx.Err(), errTurn))
+			return fmt.Errorf("keep the turn: it was lost (%w)", firstOf(err, ctx.Err(), errTurn))
 		}
-		lack, err := p.tendSome(names[from:min(from+tendsAtOnce, len(names))])
-		if err != nil {
-			return nil, err
+		if err := p.tendSome(names[from:min(from+tendsAtOnce, len(names))], f); err != nil {
+			return err
 		}
-		short = append(short, lack...)
 	}
-	return short, nil
+	return nil
 }
 
 // tendSome looks after semaphores all at the same time, until none has more to be done at once.
-func (p *pass) tendSome(names []string) (short []string, err error) {
+func (p *pass) tendSome(names []string, f *findings) error {
 	for round := 0; len(names) > 0 && round < tendsInARow; round++ {
 		calls := make([]script.Call, len(names))
 		for i, name := range names {
@@ -188,7 +188,7 @@ func (p *pass) tendSome(names []string) (short []string, err error) {
 		}
 		replies, err := p.remote.together(calls)
 		if err != nil {
-			return nil, fmt.Errorf("look after semaphores: %w", err)
+			return fmt.Errorf("look after semaphores: %w", err)
 		}
 		var again []string
 		for i, reply := range replies {
@@ -200,15 +200,17 @@ func (p *pass) tendSome(names []string) (short []string, err error) {
 				p.core.wake(names[i])
 			}
 			switch {
+			case drift.Gone:
+				f.gone++
 			case drift.More:
 				again = append(again, names[i])
 			case drift.Missing > 0:
-				short = append(short, names[i])
+				f.short = append(f.short, names[i])
 			}
 		}
 		names = again
 	}
-	return short, nil
+	return nil
 }
 
 // heal restores shortfalls that stand for the grace.

@@ -63,8 +63,11 @@ func (d *desk) replied(f *flight, a *script.Answer, err error) {
 			d.dissolve()
 		}
 	case semaphore.Resize:
-		if a.Err == nil && d.serveFirst(it) {
-			return
+		if a.Err == nil {
+			d.resized(r.Capacity)
+			if d.serveFirst(it) {
+				return
+			}
 		}
 	case semaphore.Reconcile:
 		if reply = d.reconciled(it, a); reply.Value == nil && reply.Err == nil {

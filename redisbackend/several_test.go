@@ -35,8 +35,8 @@ type room struct {
 	now, most atomic.Int64
 }
 
-func (r *room) enter() {
-	n := r.now.Add(1)
+func (r *room) enter(permits int64) {
+	n := r.now.Add(permits)
 	if n > r.capacity {
 		r.Errorf("held at once: got %d, want at most %d", n, r.capacity)
 	}
@@ -45,7 +45,7 @@ func (r *room) enter() {
 	}
 }
 
-func (r *room) leave() { r.now.Add(-1) }
+func (r *room) leave(permits int64) { r.now.Add(-permits) }
 
 // engines opens several on one Redis.
 func engines(t testing.TB, n int) []*Engine {
@@ -74,8 +74,8 @@ func TestSeveralServersIssueNoMoreThanTheCapacity(t *testing.T) {
 					return
 				}
 				grants.Add(1)
-				held.enter()
-				held.leave()
+				held.enter(1)
+				held.leave(1)
 				// Any server takes a release.
 				if r := one(all[(n+round)%3], semaphore.Release{Key: "k", Holder: holder}); r.Value != semaphore.Number(1) {
 					t.Errorf("release of %s: got %v, %v, want 1", holder, r.Value, r.Err)
@@ -124,4 +124,23 @@ func TestArrivalCountsAcrossServers(t *testing.T) {
 		want++
 	}
 	t.Logf("%d hand-overs between 3 servers in %v", waiters, time.Since(began))
+}
+
+func TestAServerThatDiesHoldsUpTheLineForAMoment(t *testing.T) {
+	all := engines(t, 2)
+	dying, other := all[0], all[1]
+	older := holdAndWait(t, dying)
+	<-time.After(5 * time.Millisecond) // the other one arrives in another millisecond
+	younger := wait(t, other, "c", time.Minute)
+	dying.remote.link.Close() // it cannot tell Redis that nobody waits there any more
+	dying.Halt()
+	if err := dying.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-older.Done
+	release(t, other, "a")
+	began := time.Now()
+	granted(t, younger)
+	t.Logf("served %v after the release, behind the place of a dead server", time.Since(began))
+	release(t, other, "c")
 }

@@ -138,9 +138,9 @@ func (s *story) workers() {
 				if byHand := n%2 == 0; byHand {
 					for !s.hand.acquire(holder) {
 					}
-					held.enter()
+					held.enter(1)
 					<-time.After(time.Millisecond)
-					held.leave()
+					held.leave(1)
 					s.hand.release(holder)
 					continue
 				}
@@ -148,9 +148,9 @@ func (s *story) workers() {
 					s.Errorf("%s: got none in a minute", holder)
 					return
 				}
-				held.enter()
+				held.enter(1)
 				<-time.After(time.Millisecond)
-				held.leave()
+				held.leave(1)
 				s.number(semaphore.Release{Key: "k", Holder: holder}, 1)
 			}
 		})

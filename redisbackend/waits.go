@@ -248,6 +248,23 @@ func (d *desk) depart(w *waiter, r semaphore.Reply) {
 	d.ends(w, r)
 }
 
+// resized takes in how large the semaphore is. Who wants more than there will be is told so, wherever
+// he stands. Capacity 0 is a pause.
+func (d *desk) resized(capacity int64) {
+	if capacity == d.capacity || capacity == 0 {
+		return
+	}
+	d.capacity = capacity
+	for _, w := range d.line.first(d.line.len()) {
+		if w.acquire.Permits <= capacity || w.doubted {
+			continue
+		}
+		d.leaves(w)
+		d.ends(w, semaphore.Reply{Err: semaphore.Errorf(semaphore.CodeTooMany,
+			"%d permits asked for, and the capacity is %d", w.acquire.Permits, capacity)})
+	}
+}
+
 // dissolve ends all waits, because there is no such semaphore.
 func (d *desk) dissolve() {
 	for w := d.line.head(); w != nil; w = d.line.head() {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/semserver/semserver/redisbackend/script"
 )
 
 const (
@@ -26,7 +28,7 @@ type slotted struct {
 	moved    func()        // told when slots may have changed their server
 
 	mu      sync.Mutex
-	owners  [slots]*node
+	owners  [script.Slots]*node
 	byAddr  map[string]*node
 	masters []*node // of byAddr, those that have slots
 	closed  bool
@@ -47,7 +49,7 @@ func (s *slotted) start() { s.link.work.Go(s.survey) }
 func (s *slotted) node(key string) *node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.owners[slotOf(key)]
+	return s.owners[script.Slot(key)]
 }
 
 func (s *slotted) nodes() []*node {
@@ -85,7 +87,7 @@ func (s *slotted) move(key, addr string) *node {
 		return nil
 	}
 	s.mu.Lock()
-	s.owners[slotOf(key)] = n
+	s.owners[script.Slot(key)] = n
 	if !slices.Contains(s.masters, n) {
 		s.masters = append(s.masters, n)
 	}

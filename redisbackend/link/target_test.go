@@ -3,6 +3,8 @@ package link
 import (
 	"strings"
 	"testing"
+
+	"github.com/semserver/semserver/redisbackend/script"
 )
 
 func TestURLsNameTheirMode(t *testing.T) {
@@ -99,10 +101,10 @@ func TestContradictionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestKeysAreInTheirSlots(t *testing.T) {
+func TestKeysAreInTheSlotsThatRedisSays(t *testing.T) {
 	// As CLUSTER KEYSLOT says.
 	for key, want := range map[string]int{"123456789": 12739, "foo": 12182, "{foo}bar": 12182, "a{foo}{bar}": 12182, "foo{}{bar}": 8363, "foo{{bar}}zap": 4015, "": 0} {
-		if got := slotOf(key); got != want {
+		if got := script.Slot(key); got != want {
 			t.Errorf("%q: got %d, want %d", key, got, want)
 		}
 	}

@@ -8,13 +8,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/semserver/semserver/redisbackend/script"
 )
 
 // view is who has which slot, as one node of a cluster sees it.
 type view struct {
-	owners [slots]string // addresses; empty: nobody
-	ok     bool          // the node thinks that the cluster works
-	epoch  uint64        // which grows with every change
+	owners [script.Slots]string // addresses; empty: nobody
+	ok     bool                 // the node thinks that the cluster works
+	epoch  uint64               // which grows with every change
 }
 
 func (v *view) missing() int {
@@ -101,7 +103,7 @@ func (s *slotted) ask(ctx context.Context, addr string) (*view, error) {
 		if host, port, err := net.SplitHostPort(owner); err == nil && host == "" {
 			owner = net.JoinHostPort(hostOf(addr), port) // a node that does not know its own name
 		}
-		for i := max(0, r.Start); i <= min(r.End, slots-1); i++ {
+		for i := max(0, r.Start); i <= min(r.End, script.Slots-1); i++ {
 			v.owners[i] = owner
 		}
 	}

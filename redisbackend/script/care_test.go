@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -213,5 +214,30 @@ func TestALineNotOfOursIsNoMessage(t *testing.T) {
 		if m, err := ParseMessage(payload); err == nil {
 			t.Errorf("%q: got %+v, want an error", payload, m)
 		}
+	}
+}
+
+func TestAStepHasABound(t *testing.T) {
+	r := newRig(t)
+	r.create("k", MaxStep)
+	s := &Step{}
+	for i := range MaxStep {
+		s.Ops = append(s.Ops, Op{Request: semaphore.Acquire{Key: "k", Holder: fmt.Sprint("h", i), Permits: 1}, Ticket: semaphore.Ticket{Incarnation: 1, Number: uint64(i + 1)}})
+	}
+	r.step("k", s)
+	r.books("k", 0, MaxStep)
+	for i := range s.Ops {
+		s.Ops[i].Request = semaphore.Release{Key: "k", Holder: fmt.Sprint("h", i)}
+	}
+	r.step("k", s)
+	r.books("k", MaxStep, 0)
+
+	s.Ops = append(s.Ops, s.Ops[0])
+	if _, err := r.lib.Serve("k", r.stamp(), s); err == nil {
+		t.Errorf("a step of %d: got no error, want one", len(s.Ops))
+	}
+	s.Ops = []Op{{Request: semaphore.Scan{}}}
+	if _, err := r.lib.Serve("k", r.stamp(), s); err == nil {
+		t.Error("a scan as an op: got no error, want one")
 	}
 }

@@ -41,8 +41,10 @@
 // listing.go, those that read; message.go, what scripts publish; refusal.go, how a refusal is said.
 //
 // The scripts that move permits begin with open.lua, which opens the books, and books.lua, which moves
-// permits within them and closes them. In between, serve has plain.lua: whoever asks for one permit,
-// while nobody waits and nothing was done by hand, is served there at a fraction of the cost.
+// permits within them and closes them; seldom.lua has what they seldom do. In serve, plain.lua comes
+// first: whoever asks for one permit, while nobody waits and nothing was done by hand, is served there
+// without any function, because functions are made anew in each call and that is most of its cost.
+// line.lua is the line that servers share, usage.lua how much is in use.
 //
 // To add a step, write its .lua file with its contract on top, name it in scripts.go, and add a builder
 // and a reader beside those of its kind.

@@ -122,3 +122,26 @@ func TestAKeyThatBecomesAnotherTypeLosesNoPermit(t *testing.T) {
 		})
 	}
 }
+
+func TestAReplicaRefusesWhateverMayChangeSomething(t *testing.T) {
+	r := newRig(t)
+	r.create("k", 2)
+	g := r.acquire("k", "a", time.Minute)
+	r.do("REPLICAOF", "127.0.0.1", "1")
+	for name, s := range map[string]*Step{
+		"acquire":                 one(semaphore.Acquire{Key: "k", Holder: "b", Permits: 1}, r.ticket(), false),
+		"release":                 one(semaphore.Release{Key: "k", Holder: "a"}, r.ticket(), false),
+		"release of nothing":      one(semaphore.Release{Key: "k", Holder: "b"}, r.ticket(), false),
+		"release, another token":  one(semaphore.Release{Key: "k", Holder: "a", Token: g.Token - 1}, r.ticket(), false),
+		"renew":                   one(semaphore.Renew{Key: "k", Holder: "a"}, r.ticket(), false),
+		"a waiter":                line(waiter("w", 1, 100)),
+		"a waiter who cannot yet": line(waiter("w", 2, 100)),
+	} {
+		if _, err := r.try("k", r.stamp(), s); err == nil || !strings.HasPrefix(err.Error(), "READONLY") {
+			t.Errorf("%s: got %v, want READONLY", name, err)
+		}
+	}
+	equal(t, "check", r.number(semaphore.Check{Key: "k", Holder: "a", Token: g.Token}), 1)
+	r.do("REPLICAOF", "NO", "ONE")
+	r.books("k", 1, 1)
+}

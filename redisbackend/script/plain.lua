@@ -184,9 +184,10 @@ if at > 5 and at > final then
   end
   timeouts, wait_ms = timeouts + new_timeouts, wait_ms + new_waits
   -- Out of memory, only counters and a serial number are lost: nothing that takes memory was done.
-  if changes then redis.pcall('HSET', M, 'state', pack(STATE, last, mark, gaps, streak, used, paroled, extras, ours, swept, lost,
-    immediate, late, refused, timeouts, wait_ms, releases, renewals, expirations, reconciled, held_ms),
-    server, pack('<dd', serial, now) .. released) end
+  local stored = not changes or redis.pcall('HSET', M, 'state', pack(STATE, last, mark, gaps, streak, used, paroled,
+    extras, ours, swept, lost, immediate, late, refused, timeouts, wait_ms, releases, renewals, expirations, reconciled,
+    held_ms), server, pack('<dd', serial, now) .. released)
+  if type(stored) == 'table' and not string.find(stored.err, 'OOM', 1, true) then return stored end
   out[3], out[4], out[5] = cap, last, -1
   return out
 end

@@ -21,6 +21,8 @@ var (
 	booksLua string
 	//go:embed line.lua
 	lineLua string
+	//go:embed seldom.lua
+	seldomLua string
 	//go:embed plain.lua
 	plainLua string
 	//go:embed serve.lua
@@ -58,13 +60,13 @@ type Library struct {
 func NewLibrary(layout *Layout) *Library {
 	return &Library{
 		layout:    layout,
-		serve:     newScript("serve", openLua, plainLua, booksLua, lineLua, serveLua),
-		create:    newScript("create", openLua, booksLua, createLua),
-		resize:    newScript("resize", openLua, booksLua, usageLua, resizeLua),
-		remove:    newScript("delete", openLua, booksLua, usageLua, deleteLua),
-		reconcile: newScript("reconcile", openLua, booksLua, reconcileLua),
-		tend:      newScript("tend", openLua, booksLua, tendLua),
-		inspect:   newScript("inspect", openLua, booksLua, usageLua, inspectLua),
+		serve:     newScript("serve", openLua, plainLua, booksLua, seldomLua, lineLua, serveLua),
+		create:    newScript("create", openLua, booksLua, seldomLua, createLua),
+		resize:    newScript("resize", openLua, booksLua, seldomLua, usageLua, resizeLua),
+		remove:    newScript("delete", openLua, booksLua, seldomLua, usageLua, deleteLua),
+		reconcile: newScript("reconcile", openLua, booksLua, seldomLua, reconcileLua),
+		tend:      newScript("tend", openLua, booksLua, seldomLua, tendLua),
+		inspect:   newScript("inspect", openLua, booksLua, seldomLua, usageLua, inspectLua),
 		page:      newScript("holders", holdersLua),
 		scan:      newScript("scan", scanLua),
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	MaxCapacity = 100_000
 	MaxPermits  = 1_000
+	// MaxStep is the most ops and candidates of one step together.
+	MaxStep = 1_000
 )
 
 // Step is what one call does for requests on one semaphore that share calls, in their order.
@@ -84,8 +86,11 @@ const (
 )
 
 // Serve builds the call of a step on a semaphore. It refuses a step with a request that cannot be part
-// of one.
+// of one, and one above MaxStep.
 func (l *Library) Serve(key string, stamp Stamp, s *Step) (Call, error) {
+	if n := len(s.Ops) + len(s.Candidates); n > MaxStep {
+		return Call{}, fmt.Errorf("build a step: %d ops and candidates are more than %d", n, MaxStep)
+	}
 	args := append(make([]string, 0, 4+len(s.Ops)+len(s.Candidates)), stamp.args()...)
 	args = append(args, s.head(), l.place(key))
 	for _, op := range s.Ops {

@@ -24,7 +24,10 @@ local function issue(first, permits, lease, ticket, label, flags)
   -- Then there are slots whose holders were taken out by hand.
   if books.ours + permits > books.cap then books.sweep() end
   if books.gaps > 0 then call('ZCARD', S) end -- an error where it is of another type
-  local g = {member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = books.token()}
+  local g = {
+    member = first, permits = permits, granted = now, ticket = ticket, label = label, flags = flags, token = books.token(),
+    score = 0, ends = 0, length = 0, slots = false,
+  }
   books.date(g, books.length(lease, lease0))
   if not books.write(g) then return nil end
   books.draw(permits)
@@ -70,14 +73,16 @@ local function hand_over()
     if not candidate then
       local arg = ARGV[4 + n_ops + n_served + 1]
       if arg and n_served < n_candidates then
-        candidate = {take_apart('<ddddI2c0I2c0I2c0', arg)}
-        candidate.first = books.member(candidate[5])
+        local permits, lease, waited, arrival, holder, ticket, label = take_apart('<ddddI2c0I2c0I2c0', arg)
+        candidate = {permits, lease, waited, arrival, holder, ticket, label, first = books.member(holder), looked = false}
       end
     end
     local c = candidate
     if not c and not other then return end
     if c then
-      local g = books.find(c.first)
+      -- Nobody but a candidate is granted anything meanwhile, so one look is enough.
+      local g = not c.looked and books.find(c.first)
+      c.looked = true
       local a, b, d, e
       if g then
         a, b, d, e = held(g, c[1], c[2], c[6], c[7], false)
@@ -86,7 +91,7 @@ local function hand_over()
       elseif again or (other and other.arrival < c[4]) then
         a = nil
       else
-        if books.free() - gift < c[1] then books.expire() end
+        if books.free() - gift < c[1] and books.ended() then books.expire() end
         if books.streak >= ROW and books.free() >= c[1] and gift == 0 then gift, books.streak = 1, 0 end
         if books.free() - gift < c[1] then return end
         g = issue(c.first, c[1], c[2], c[6], c[7], WAITED)
@@ -104,7 +109,7 @@ local function hand_over()
       end
     end
     if other then
-      if books.free() - gift < other.want then books.expire() end
+      if books.free() - gift < other.want and books.ended() then books.expire() end
       if books.streak >= ROW and books.free() >= other.want and gift == 0 then
         gift, books.streak = 1, 0
         books.announce('permit', other.server) -- it comes for the gift if nobody takes that
@@ -138,7 +143,7 @@ local function acquire(arg)
   if books.cap > 0 and permits > books.cap then return say(TOOMANY, books.cap, 0) end
   if permits > MOST_PERMITS then return say(PERMITS, 0, 0) end
   local clear = not again and n_served == n_candidates and behind == 0 and not joined and #others == 0
-  if clear and books.free() < permits then
+  if clear and books.free() < permits and books.ended() then
     repeat until books.expire() == 0 or books.free() >= permits
   end
   if clear and books.free() >= permits then
