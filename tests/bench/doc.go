@@ -1,7 +1,7 @@
 // Command bench measures a semserver against its speed targets, beside a Redis and an etcd on the same
 // machine.
 //
-// It starts everything itself: its own binary, as one node and as three; redis-server twice (every write
+// It starts everything itself: its own binary, as one node, as three, and before a Redis; redis-server twice (every write
 // fsynced; nothing on disk); an etcd of three nodes; all on loopback, with data in temporary folders. The
 // load on semserver and Redis is semctl bench. The load on etcd is the program in etcd/, a module of its
 // own with etcd's Go client: as many clients, at the same places, each with a connection and a lock of its
