@@ -196,6 +196,7 @@ func (p *pass) tendSome(names []string, f *findings) error {
 			if err != nil {
 				continue // it was overtaken by a request; the next pass comes soon
 			}
+			p.metrics.expired.Add(float64(drift.Ended))
 			if drift.Freed > 0 {
 				p.core.wake(names[i])
 			}
