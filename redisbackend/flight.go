@@ -25,6 +25,7 @@ func (d *desk) landed(f *flight, o *script.Outcome, err error) {
 		return
 	}
 	d.loop.office.saw(o.Token)
+	d.loop.office.metrics.expired.Add(float64(o.Ended))
 	for _, w := range f.waiters {
 		w.offered, w.doubted = false, false
 	}

@@ -49,7 +49,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		granted:    counter("semserver_state_grants_total", "Grants that were made."),
 		released:   counter("semserver_state_releases_total", "Grants that were released."),
 		timedOut:   counter("semserver_state_wait_timeouts_total", "Waits that ended without a grant."),
-		expired:    counter("semserver_expirations_total", "Leases that ended while held."),
+		expired:    counter("semserver_expirations_total", "Leases that were found to have ended while held."),
 		reconciled: counter("semserver_reconciled_total", "Permits put back by SEM.RECONCILE and by the periodic pass."),
 		removed:    counter("semserver_semaphores_removed_total", "Semaphores removed because nobody used them."),
 		givenBack:  counter("semserver_redis_given_back_total", "Grants given back because nobody could be told of them."),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
 
@@ -43,11 +44,17 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	}
 	release(t, e, "a")
 	granted(t, w)
+	release(t, e, "b")
+	brief := semaphore.Acquire{Key: "k", Holder: "d", Permits: 1, Lease: 10 * time.Millisecond}
+	if got := one(e, brief); got.Value == nil {
+		t.Fatalf("got %v, want a grant", got.Err)
+	}
+	eventually(t, "the end of a lease", func() bool { return figures(t, reg)["semserver_expirations_total"] == 1 })
 	eventually(t, "a pass", func() bool { return figures(t, reg)["semserver_reconcile_passes_total"] > 0 })
 
 	got := figures(t, reg)
 	for name, want := range map[string]float64{
-		"semserver_ready": 1, "semserver_waiters": 0, "semserver_state_grants_total": 2, "semserver_state_releases_total": 1,
+		"semserver_ready": 1, "semserver_waiters": 0, "semserver_state_grants_total": 3, "semserver_state_releases_total": 2,
 		"semserver_state_wait_timeouts_total": 1, "semserver_uncertain_total": 0, "semserver_redis_given_back_total": 0,
 	} {
 		if got[name] != want {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/semserver/semserver/redisbackend/link"
@@ -17,8 +16,6 @@ const (
 	tendsAtOnce = 32
 	// tendsInARow is how often, at most, a pass goes on with a semaphore that has more to do.
 	tendsInARow = 200
-	// watchers is how many shortfalls are watched at a time, each by a connection.
-	watchers = 8
 	// keysAtOnce and scansPerPass bound how much of the keyspace a pass goes through in search of
 	// semaphores that the registry does not name. The next one goes on from there.
 	keysAtOnce, scansPerPass = 1000, 20
@@ -31,15 +28,18 @@ type pass struct {
 	core    *core
 	remote  *remote
 	turn    turn
+	every   time.Duration
 	grace   time.Duration
 	metrics *Metrics
 	log     *slog.Logger
 	cursors map[string]string // by server: how far its keys have been gone through
+
+	restless map[string]bool // semaphores that were touched while they were watched the last time
 }
 
 func newPass(e *Engine) *pass {
 	return &pass{
-		core: e.core, remote: e.remote, grace: e.cfg.ReconcileGrace, metrics: e.cfg.Metrics, log: e.cfg.Logger,
+		core: e.core, remote: e.remote, every: e.cfg.ReconcileEvery, grace: e.cfg.ReconcileGrace, metrics: e.cfg.Metrics, log: e.cfg.Logger,
 		turn: turn{
 			link: e.remote.link, key: e.cfg.Prefix + ":turn", me: fmt.Sprintf("%x", e.core.office.incarnation),
 			term: passTerms * e.cfg.ReconcileEvery,
@@ -196,6 +196,7 @@ func (p *pass) tendSome(names []string, f *findings) error {
 			if err != nil {
 				continue // it was overtaken by a request; the next pass comes soon
 			}
+			p.metrics.expired.Add(float64(drift.Ended))
 			if drift.Freed > 0 {
 				p.core.wake(names[i])
 			}
@@ -211,27 +212,4 @@ func (p *pass) tendSome(names []string, f *findings) error {
 		names = again
 	}
 	return nil
-}
-
-// heal restores shortfalls that stand for the grace.
-func (p *pass) heal(ctx context.Context, short []string) {
-	work := make(chan string)
-	var all sync.WaitGroup
-	for range min(watchers, len(short)) {
-		all.Go(func() {
-			for name := range work {
-				if err := p.restore(ctx, name); err != nil && ctx.Err() == nil {
-					p.log.Info("a shortfall could not be restored in this pass", "semaphore", name, "error", err)
-				}
-			}
-		})
-	}
-	for _, name := range short {
-		select {
-		case work <- name:
-		case <-ctx.Done():
-		}
-	}
-	close(work)
-	all.Wait()
 }

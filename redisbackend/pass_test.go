@@ -175,3 +175,33 @@ func TestThePassWorksThroughManySemaphores(t *testing.T) {
 		return true
 	})
 }
+
+func TestThePassRestoresManyShortfallsThoughSomeAreInUse(t *testing.T) {
+	r := redisd.Run(t)
+	e := openEngine(t, r, eager)
+	const many, busy = 100, 3
+	for n := range many {
+		create(t, e, fmt.Sprint("s", n), 2)
+	}
+	for n := range many {
+		ask(t, r, "RPOP", fmt.Sprintf("sem:s%d:permits", n))
+	}
+	eventually(t, "all restored but those in use", func() bool {
+		restored := true
+		for n := range many {
+			permits := fmt.Sprintf("sem:s%d:permits", n)
+			if n < busy { // somebody takes and returns the other permit all the time
+				ask(t, r, "RPOP", permits)
+				ask(t, r, "RPUSH", permits, "p")
+				continue
+			}
+			restored = restored && ask(t, r, "LLEN", permits) == int64(2)
+		}
+		return restored
+	})
+	for n := range busy {
+		eventually(t, "those in use restored", func() bool {
+			return ask(t, r, "LLEN", fmt.Sprintf("sem:s%d:permits", n)) == int64(2)
+		})
+	}
+}

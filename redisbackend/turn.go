@@ -3,6 +3,7 @@ package redisbackend
 import (
 	"context"
 	_ "embed" // the script
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -63,4 +64,16 @@ func (t *turn) run(ctx context.Context, term time.Duration) (int64, error) {
 	}
 	n, _ := reply.(int64)
 	return n, nil
+}
+
+var errTurn = errors.New("another server has it")
+
+// firstOf returns the first of these that is not nil.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

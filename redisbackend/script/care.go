@@ -64,6 +64,7 @@ type Drift struct {
 	Missing int64         // permits that the books lack
 	More    bool          // there is more to be done at once than one call does
 	NextEnd time.Duration // until permits fall free by themselves; negative: not at all
+	Ended   int64         // leases that were found to have ended
 }
 
 // ReadTend reads the reply to Tend. ErrVoid: it did nothing.
@@ -76,6 +77,7 @@ func ReadTend(raw any) (*Drift, error) {
 	if next := r.number(); next >= 0 {
 		d.NextEnd = time.Duration(next) * time.Millisecond
 	}
+	d.Ended = r.number()
 	return d, r.err
 }
 

@@ -16,13 +16,14 @@
 --        candidate <ddddI2c0I2c0I2c0   permits, lease, waited, arrival, holder, ticket, label
 -- Reply {1, now, capacity or -1, latest token, ms to the next end or -1, free, marks, served, results…},
 -- marks being 1 where there is more to do at once, plus 2 where somebody waits and others work by hand,
+-- plus 4 for each lease that was found to have ended,
 -- a result for each op and each of the first candidates that is dealt with:
 --   0 no · 1 yes · 2 grant, 3 replayed: token, lease left, slots · 4 joins · 5 number: n · refusals: a, b
 
 local head, new_timeouts, new_waits, lease0, idle0, most, n_ops, n_candidates, behind, caught = take_apart('<ddddddddBd', ARGV[3])
 local out, n = {1, now, 0, 0, 0, 0, 0, 0}, 8
 local at, final = 5, 4 + n_ops -- the next op, and the last one
-local released = ''            -- the tickets of releases that took effect here
+local released = {}            -- the tickets of releases that took effect
 local byte, format = string.byte, string.format -- a number as an argument is written as %.17g, which is slow
 local changes = new_timeouts > 0
 
@@ -85,7 +86,7 @@ while plain and at <= final do
         gone, places = gone or {}, places or {}
         gone[freed], places[freed] = holder, tonumber(place)
         held_ms = held_ms + now - granted
-        released = released .. take_apart('<I2c0', ARGV[at + i - 1], op[4]) .. ' '
+        released[#released + 1] = take_apart('<I2c0', ARGV[at + i - 1], op[4])
         m = m + 1
         out[m] = YES
       elseif kind == 3 then
@@ -186,7 +187,7 @@ if at > 5 and at > final then
   -- Out of memory, only counters and a serial number are lost: nothing that takes memory was done.
   local stored = not changes or redis.pcall('HSET', M, 'state', pack(STATE, last, mark, gaps, streak, used, paroled,
     extras, ours, swept, lost, immediate, late, refused, timeouts, wait_ms, releases, renewals, expirations, reconciled,
-    held_ms), server, pack('<dd', serial, now) .. released)
+    held_ms), server, pack('<dd', serial, now) .. table.concat(released, ' ') .. ' ')
   if type(stored) == 'table' and not string.find(stored.err, 'OOM', 1, true) then return stored end
   out[3], out[4], out[5] = cap, last, -1
   return out

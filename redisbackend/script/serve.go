@@ -59,6 +59,7 @@ type Outcome struct {
 	Free     int64             // permits that the line here may have now
 	More     bool              // there is more to be done at once than one call does
 	Raw      bool              // somebody waits here, and others work on the semaphore by hand
+	Ended    int64             // leases that were found to have ended
 	Gone     bool              // there is no such semaphore
 	Token    int64             // the latest token of the semaphore
 }
@@ -212,7 +213,7 @@ func ReadServe(s *Step, raw any) (*Outcome, error) {
 	}
 	o.Free = r.number()
 	marks := r.number()
-	o.More, o.Raw = marks&1 != 0, marks&2 != 0
+	o.More, o.Raw, o.Ended = marks&1 != 0, marks&2 != 0, marks>>2
 	if o.Gone = o.Capacity < 0; o.Gone {
 		o.Capacity = 0
 	}

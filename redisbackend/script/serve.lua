@@ -168,7 +168,7 @@ local function release(arg)
   if not g or token_given ~= 0 and token_given ~= g.token then return say(NO) end
   books.drop(g)
   books.releases, books.held_ms, books.used = books.releases + 1, books.held_ms + (g.raw and 0 or now - g.granted), now
-  if ticket ~= '' then books.notes = books.notes .. ticket .. ' ' end
+  released[#released + 1] = ticket
   say(YES)
   hand_over()
 end
@@ -231,11 +231,11 @@ if books.cap then
   if head > 0 or mine then books.used = now end
   claim()
   if caught > 0 and not again then books.spare = books.spare + math.max(0, math.min(caught, books.cap - books.list - books.card - books.spare)) end
-  books.notes = released
+  books.notes = ''
   if had_notes ~= '' then
     for i = at, final do
       local kind, flags = string.byte(ARGV[i], 1, 2)
-      if again or kind == 2 and flags >= 8 then books.notes = had_notes .. released end
+      if again or kind == 2 and flags >= 8 then books.notes = had_notes end
     end
   end
   if n_candidates > 0 or #others > 0 then hand_over() end
@@ -263,6 +263,7 @@ if books.cap then
   elseif joined then
     arrival, want = now, joined_want
   end
+  books.notes = books.notes .. table.concat(released, ' ') .. ' '
   books.close(standing(arrival, want))
   if arrival > 0 then
     local next = call('ZRANGE', Z, 0, 0, 'WITHSCORES')[2]
@@ -279,5 +280,6 @@ elseif doubtful then
   call('HSET', M, server, pack('<dd', serial, now))
   call('PEXPIRE', M, math.max(call('PTTL', M), 60000))
 end
+out[7] = out[7] + 4 * (books.expirations - expirations)
 for i = 1, #served do out[n + i] = served[i] end
 return out
