@@ -51,7 +51,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// endless is the capacity that is enough for everybody.
+// endless is the capacity that is enough for everybody where nothing is released, for whatever time.
 const endless = 1 << 31
 
 // capacity is how many permits each semaphore gets.
@@ -59,7 +59,7 @@ func (c Config) capacity() int64 {
 	switch {
 	case c.Capacity > 0:
 		return c.Capacity
-	case !c.Redis:
+	case c.AcquiresOnly && c.Requests == 0:
 		return endless
 	case c.AcquiresOnly:
 		return c.Requests + int64(c.Clients*c.Pipeline)
