@@ -78,8 +78,11 @@ func newClient(config Config, now func() time.Duration) (*Client, error) {
 // command that bears that may answer as the second one then: SEM.RELEASE 0, though the first one released.
 // SEM.ACQUIRE without HOLDER, SEM.DELETE and SEM.NODE do not bear it. The error is an *Error
 // that a server refused it with, ErrUnavailable, ErrClosed, or how ctx ended. A command that may wait in
-// line does not belong here: see Acquire.
+// line does not belong here: see Acquire; nor does one that changes the connection, such as SUBSCRIBE.
 func (c *Client) Call(ctx context.Context, args ...any) (any, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("%w: it has no words", ErrInvalid)
+	}
 	reply, _, err := c.ask(ctx, answerTimeout, args...)
 	return reply, err
 }
@@ -105,7 +108,12 @@ func (c *Client) ask(ctx context.Context, within time.Duration, args ...any) (re
 
 // Close ends what is under way and closes the connections. Permits that are still held are not given
 // back, for their work may go on: their contexts end with ErrClosed, and the leases by themselves.
+//
+// It may be called again, to no effect.
 func (c *Client) Close() error {
+	if c.ctx.Err() != nil {
+		return nil
+	}
 	c.cancel()
 	var errs []error
 	for _, n := range c.nodes.all {

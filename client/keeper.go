@@ -1,8 +1,11 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/semserver/semserver/semaphore"
 )
 
 // keep is the goroutine of a permit.
@@ -23,19 +26,29 @@ func (p *Permit) prolong(l lease) {
 	p.lease = l
 }
 
-// renew sends one renewal, to the server that is asked at present. It names no lease: the length last
-// given goes on, cut by what the semaphore allows by now.
+// renew sends one renewal, to the server that is asked at present, for the lease that was asked for: another
+// process that knows the holder may have set another one. Where the semaphore does not allow that one any
+// more, the next renewal names none, and goes on with what is allowed.
 func (p *Permit) renew(within time.Duration) <-chan renewal {
 	c := p.client
 	answered := make(chan renewal, 1)
 	c.tasks.Go(func() {
 		at := c.nodes.current()
 		r := renewal{asked: c.now()}
-		reply, err := c.exchange(c.ctx, at.calls, within, "SEM.RENEW", p.Name(), p.Holder(), "TOKEN", p.Token())
-		if err == nil {
+		args := []any{"SEM.RENEW", p.Name(), p.Holder()}
+		if !p.cut.Load() {
+			args = append(args, p.request.leaseArgs()...)
+		}
+		reply, err := c.exchange(c.ctx, at.calls, within, append(args, "TOKEN", p.Token())...)
+		var refused *Error
+		var none *unanswered
+		switch {
+		case err == nil:
 			r.left, err = readRenewal(reply)
-		} else {
+		case errors.As(err, &none):
 			c.nodes.leave(at)
+		case errors.As(err, &refused) && refused.Code == semaphore.CodeInvalid:
+			p.cut.Store(true)
 		}
 		r.err = err
 		answered <- r

@@ -82,7 +82,9 @@ type request struct {
 func newRequest(name string, options []Option) (*request, error) {
 	r := &request{name: name, permits: 1}
 	for _, o := range options {
-		o(r)
+		if o != nil {
+			o(r)
+		}
 	}
 	if !r.named {
 		r.holder = r.prefix + rand.Text()
@@ -107,6 +109,8 @@ func (r *request) check() error {
 		return fmt.Errorf("wait: %v is less than nothing", r.wait)
 	case r.leased && r.lease < MinLease:
 		return fmt.Errorf("lease: %v is shorter than %v, which leaves no time to renew it", r.lease, MinLease)
+	case r.fresh && !r.named:
+		return fmt.Errorf("fresh: it is for a holder that is named, whose other processes it fences off")
 	case r.leased && r.persist:
 		return fmt.Errorf("lease: a permit that never expires has none")
 	case r.unavailable != FailClosed && r.unavailable != FailOpen:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type Permit struct {
 	cancel context.CancelCauseFunc
 	stop   chan struct{} // closed when it is not to be kept any more
 	kept   chan struct{} // closed when the keeper has ended
+	cut    atomic.Bool   // the lease that was asked for is not allowed any more
 
 	mu    sync.Mutex
 	lease lease

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semserver/semserver/client"
+	"github.com/semserver/semserver/internal/trial"
 )
 
 // The request of a caller who has gone arrives when the network is mended, and what it gets is given back,
@@ -68,5 +69,48 @@ func TestCallWithADeadlineGoesToTheNextServer(t *testing.T) {
 
 	if _, err := c.Call(ctx, "SEM.HELP"); err != nil {
 		t.Errorf("got %v, want the answer of the second server", err)
+	}
+}
+
+func TestLeaseOfAPermitStaysAsItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	p := b.acquire(b.client(), "loader", client.Capacity(1), client.Lease(3*time.Second))
+	remaining := func() int64 {
+		return b.do("SEM.HOLDERS", "loader").([]any)[1].([]any)[0].([]any)[4].(int64)
+	}
+
+	b.do("SEM.RENEW", "loader", p.Holder(), "LEASE", time.Hour.Milliseconds())
+
+	trial.Until(t, "the lease is 3 s again", func() bool { return remaining() <= 3000 })
+
+	b.do("SEM.RESIZE", "loader", 1, "MAXLEASE", 1500)
+
+	renewals := b.info("loader", "renewals")
+	trial.Until(t, "it is renewed for what is allowed", func() bool {
+		return b.info("loader", "renewals") > renewals && remaining() <= 1500
+	})
+	b.release(p)
+	b.want("loader", "expirations", 0)
+}
+
+func TestClientRefusesWhatCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c, err := client.New(client.Config{Addrs: []string{b.node.Addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Call(t.Context()); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("a call without words: got %v, want %v", err, client.ErrInvalid)
+	}
+	if _, err := c.Acquire(t.Context(), "loader", client.Fresh()); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("Fresh without a Holder: got %v, want %v", err, client.ErrInvalid)
+	}
+	if _, err := c.Acquire(t.Context(), "loader", nil); !errors.Is(err, client.ErrNoSemaphore) {
+		t.Errorf("an option that is nil: got %v, want %v", err, client.ErrNoSemaphore)
+	}
+	if err := errors.Join(c.Close(), c.Close()); err != nil {
+		t.Errorf("closed twice: got %v", err)
 	}
 }
