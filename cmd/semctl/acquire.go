@@ -48,7 +48,11 @@ func (c *acquireCommand) Run(ctx context.Context, s *session) error {
 	case grant == nil:
 		return fail(exitNotInTime, "%s: no permit in time", visible(c.Name))
 	}
-	return c.print(s, grant)
+	if err := c.print(s, grant); err != nil {
+		c.giveBack(ctx, servers, *grant) // under an id that nobody has been told
+		return err
+	}
+	return nil
 }
 
 // command is the request. Every attempt waits for what is left of --wait.

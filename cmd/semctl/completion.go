@@ -80,8 +80,7 @@ func (s *session) lookUp(ctx context.Context, place complete.Place) []complete.C
 	defer cancel()
 	var found []complete.Candidate
 	for name, help := range names(ctx, servers, place) {
-		// What would have to be quoted is not offered.
-		if strings.HasPrefix(name, place.Typed) && visible(name) == name {
+		if strings.HasPrefix(name, place.Typed) && isWord(name) {
 			found = append(found, complete.Candidate{Word: name, Help: visible(help)})
 		}
 		if len(found) == maxCompletions {
@@ -89,6 +88,22 @@ func (s *session) lookUp(ctx context.Context, place complete.Place) []complete.C
 		}
 	}
 	return found
+}
+
+// isWord says whether every shell takes a name for one word, and does nothing but pass it on. What would have
+// to be quoted is not offered: anybody may have made it.
+func isWord(name string) bool {
+	if name == "" || name[0] == '-' {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("_./:@%+,-", rune(c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // names yields names with what is known of them, until the first error.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/semserver/semserver/cmd/semctl/internal/plain"
 	"github.com/semserver/semserver/cmd/semctl/internal/remote"
@@ -40,17 +39,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// text is a name, holder or label: any bytes. In JSON it is a string, or where that would lose bytes
-// {"base64": "…"}.
-type text string
-
-// MarshalJSON implements json.Marshaler.
-func (t text) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(t)) {
-		return json.Marshal(string(t))
-	}
-	return json.Marshal(map[string][]byte{"base64": []byte(t)})
-}
+// text is a name, holder or label.
+type text = plain.Bytes
 
 // printJSON prints a value on a line of its own.
 func (s *session) printJSON(value any) error {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +37,7 @@ func (c *guardCommand) Run(s *session) error {
 		g.Look = guard.LookAt(servers)
 	}
 	if c.Keep {
-		return c.keep(s, g)
+		return c.keep(s, g, servers)
 	}
 	status, err := g.Run()
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *guardCommand) Run(s *session) error {
 }
 
 // keep takes a permit and prints it.
-func (c *guardCommand) keep(s *session, g *guard.Guard) error {
+func (c *guardCommand) keep(s *session, g *guard.Guard, servers *remote.Servers) error {
 	p, status, err := g.Keep()
 	switch {
 	case err != nil:
@@ -56,6 +57,19 @@ func (c *guardCommand) keep(s *session, g *guard.Guard) error {
 	case !p.Guarded():
 		return fail(exitUnavailable, "%s: %w", visible(c.Sem), client.ErrUnavailable)
 	}
+	if err := c.tell(s, p); err != nil {
+		if !p.Replayed() { // nobody knows its token
+			ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+			defer cancel()
+			_, _ = servers.Do(ctx, remote.Words("SEM.RELEASE", c.Sem, p.Holder(), "TOKEN", p.Token()))
+		}
+		return err
+	}
+	return nil
+}
+
+// tell prints a permit for whoever is to release it.
+func (c *guardCommand) tell(s *session, p *client.Permit) error {
 	if s.json {
 		return s.printJSON(object{
 			{"semaphore", text(c.Sem)}, {"holder", text(p.Holder())}, {"token", p.Token()}, {"slot", p.Slot()},
@@ -236,10 +250,13 @@ func shellWord(text string) string {
 
 // check refuses what contradicts itself.
 func (c *guardCommand) check() error {
-	if len(c.Command) > 0 && c.Command[0] == "--" {
+	separated := len(c.Command) > 0 && c.Command[0] == "--"
+	if separated {
 		c.Command = c.Command[1:]
 	}
 	switch {
+	case !separated && len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"):
+		return fail(exitUsage, "unknown flag %s", visible(c.Command[0]))
 	case c.Keep && len(c.Command) > 0:
 		return fail(exitUsage, "--keep runs no command: the permit is for another process")
 	case !c.Keep && len(c.Command) == 0:

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/semserver/semserver/internal/trial"
@@ -247,12 +248,68 @@ func TestRunRefusesWhatNobodyCouldBeAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{
 		{"--sem", "x", "--permits", "0"}, {"--sem", ""}, {"--sem", "x", "--capacity", "-1"},
-		{"--sem", "x", "--label", strings.Repeat("l", 1025)}, {"--sem", "x", "--lease", "500ms", "--grace", "250ms"},
+		{"--sem", "x", "--lesae", "5s"}, {"--sem", "x", "--label", strings.Repeat("l", 1025)}, {"--sem", "x", "--lease", "500ms", "--grace", "250ms"},
 	} {
 		g := guard(t, nobody(t), "exit 7", flags...).start()
 		g.wants(64)
 		if got := g.stderr.String(); strings.Count(got, "\n") != 1 {
 			t.Errorf("%q: got %q, want one line", flags, got)
 		}
+	}
+}
+
+func TestGrantThatCouldNotBeToldIsGivenBack(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.ok("create", "pool", "1")
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{
+		{"acquire", "pool"}, {"acquire", "pool", "--persist", "--holder", "h"}, {"run", "--sem", "pool", "--keep"},
+	} {
+		c := s.command(args...)
+		c.Stdout = full
+		if err := c.Run(); c.ProcessState.ExitCode() != 70 {
+			t.Errorf("%q: got %v, want status 70", args, err)
+		}
+		s.free("pool")
+	}
+}
+
+func TestSecondSignalEndsTheGivingBack(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	network := s.broken()
+	g := guard(t, network.Addr, "echo $$ > $FOLDER/pid; exec sleep 100", "--sem", "pool", "--capacity", "1", "--lease", "1h").start()
+	pid := g.pid("pid")
+	network.Silence()
+	g.signal(syscall.SIGTERM)
+	gone(t, pid)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		g.wants(143)
+	}()
+	trial.Until(t, "a second signal ends it", func() bool {
+		_ = g.Process.Signal(syscall.SIGTERM) // it may have ended
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+func TestEventsOfRunKeepEveryByte(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	g := guard(t, s.Addr, "exit 0", "--json", "--sem", "pool", "--capacity", "1", "--holder", "h\xff").start()
+	g.wants(0)
+	if got := fmt.Sprint(g.events()[0]["holder"]); got != "map[base64:aP8=]" {
+		t.Errorf("got the holder %s, want its bytes", got)
 	}
 }

@@ -56,8 +56,29 @@ func (g *Guard) Run() (int, error) {
 		return 0, err
 	}
 	status := g.work(p, signals)
-	g.giveBack(p)
+	g.giveBackUnless(p, signals)
 	return status, nil
+}
+
+// giveBackUnless gives the permit back, until one more signal says that we have tried for long enough.
+func (g *Guard) giveBackUnless(p *client.Permit, signals <-chan os.Signal) {
+	for len(signals) > 0 { // those were for the command
+		<-signals
+	}
+	given := make(chan error, 1)
+	go func() { given <- p.Release() }() // it ends by itself, or with the process
+	for {
+		select {
+		case err := <-given:
+			g.given(p, err)
+			return
+		case s := <-signals:
+			if ends(s) {
+				g.Report.say(event{Event: "unreleased", Error: s.String()}, "%v: not given back; the permit comes back when its lease ends", s)
+				return
+			}
+		}
+	}
 }
 
 // work runs the command to its end.
@@ -85,8 +106,10 @@ func (g *Guard) work(p *client.Permit, signals <-chan os.Signal) int {
 	return status
 }
 
-func (g *Guard) giveBack(p *client.Permit) {
-	err := p.Release()
+func (g *Guard) giveBack(p *client.Permit) { g.given(p, p.Release()) }
+
+// given tells how a Release went.
+func (g *Guard) given(p *client.Permit, err error) {
 	var lost *client.LostError
 	switch {
 	case !p.Guarded():

@@ -25,8 +25,8 @@ type Report struct {
 // event is what is told as JSON.
 type event struct {
 	Event     string       `json:"event"`
-	Semaphore string       `json:"semaphore,omitempty"`
-	Holder    string       `json:"holder,omitempty"`
+	Semaphore plain.Bytes  `json:"semaphore,omitempty"`
+	Holder    plain.Bytes  `json:"holder,omitempty"`
 	Token     int64        `json:"token,omitempty"`
 	Slots     string       `json:"slots,omitempty"`
 	LeftMS    int64        `json:"left_ms,omitempty"`
@@ -41,9 +41,9 @@ type event struct {
 }
 
 type heldByJSON struct {
-	Holder string `json:"holder"`
-	Client string `json:"client"`
-	HeldMS int64  `json:"held_ms"`
+	Holder plain.Bytes `json:"holder"`
+	Client plain.Bytes `json:"client"`
+	HeldMS int64       `json:"held_ms"`
 }
 
 // say tells an event: as JSON, or as a sentence. Without a sentence people are not bothered with it.
@@ -67,9 +67,9 @@ func (r *Report) line(l line) {
 		return
 	}
 	if r.JSON {
-		e := event{Event: "waiting", Semaphore: l.name, Place: l.place, Waiters: l.waiters, WaitedMS: l.waited.Milliseconds()}
+		e := event{Event: "waiting", Semaphore: plain.Bytes(l.name), Place: l.place, Waiters: l.waiters, WaitedMS: l.waited.Milliseconds()}
 		for _, h := range l.holders {
-			e.Holders = append(e.Holders, heldByJSON{h.Holder, h.Client, h.Held.Milliseconds()})
+			e.Holders = append(e.Holders, heldByJSON{plain.Bytes(h.Holder), plain.Bytes(h.Client), h.Held.Milliseconds()})
 		}
 		r.say(e, "")
 		return
@@ -100,19 +100,19 @@ func (r *Report) clear() {
 // started tells that the command runs.
 func (r *Report) started(p *client.Permit, pid int) {
 	guarded := p.Guarded()
-	e := event{Event: "started", Semaphore: p.Name(), PID: pid, Guarded: &guarded}
+	e := event{Event: "started", Semaphore: plain.Bytes(p.Name()), PID: pid, Guarded: &guarded}
 	if !guarded {
 		r.say(e, "no semaphore server can be reached: running without a permit of %s", plain.Text(p.Name()))
 		return
 	}
-	e.Holder, e.Token, e.Slots = p.Holder(), p.Token(), SlotList(p.Slots())
+	e.Holder, e.Token, e.Slots = plain.Bytes(p.Holder()), p.Token(), SlotList(p.Slots())
 	r.say(e, "")
 }
 
 // ending tells that the command is ended because its permit is about to.
 func (r *Report) ending(p *client.Permit) {
 	left := p.Left()
-	r.say(event{Event: "ending", Semaphore: p.Name(), LeftMS: left.Milliseconds()},
+	r.say(event{Event: "ending", Semaphore: plain.Bytes(p.Name()), LeftMS: left.Milliseconds()},
 		"the permit of %s is not renewed and ends in %s", plain.Text(p.Name()), plain.Span(left))
 }
 
@@ -122,7 +122,7 @@ func (r *Report) lost(e *client.LostError) {
 		return
 	}
 	r.gone = true
-	r.say(event{Event: "lost", Semaphore: e.Name, Holder: e.Holder, Token: e.Token, Error: e.Reason.Error()},
+	r.say(event{Event: "lost", Semaphore: plain.Bytes(e.Name), Holder: plain.Bytes(e.Holder), Token: e.Token, Error: e.Reason.Error()},
 		"the permit of %s is lost: %s", plain.Text(e.Name), plain.Text(e.Reason.Error()))
 }
 

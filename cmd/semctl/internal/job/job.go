@@ -63,7 +63,9 @@ func Start(c Command) (*Job, error) {
 	attributes := &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(attributes)
 	tty := ownTerminal(c.Stdin)
-	if tty != nil && tty.holder() == tty.own {
+	// Where the output goes to somebody else, as in a pipeline, that one may want the terminal; the command
+	// gets it when it reads from it.
+	if tty != nil && tty.holder() == tty.own && ownTerminal(c.Stdout) != nil {
 		attributes.Foreground, attributes.Ctty = true, int(c.Stdin)
 	}
 	// Without a guardian there is still what dieWithParent does.
