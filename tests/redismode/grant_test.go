@@ -57,3 +57,12 @@ func release(c *resp.Conn, holder string) error {
 	}
 	return nil
 }
+
+// received reads a reply that must be a grant, for whoever may not end the test.
+func received(c *resp.Conn) (grant, error) {
+	reply, err := c.Receive(patience)
+	if err != nil {
+		return grant{}, err
+	}
+	return asGrant(reply)
+}

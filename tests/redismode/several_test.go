@@ -182,12 +182,7 @@ func TestArrivalCountsAcrossServers(t *testing.T) {
 		c.waits(looks[i%3], "k", holder, int(patience.Milliseconds()))
 		arrived[i] = time.Now()
 		all.Go(func() {
-			reply, err := c.Receive(patience)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			g, err := asGrant(reply)
+			g, err := received(c.Conn)
 			if err != nil {
 				t.Error(err)
 				return
