@@ -105,7 +105,7 @@ func (c *stubborn) task(holder string, held *room) error {
 	<-time.After(time.Millisecond) // the task
 	held.leave()
 	reply, again, err := c.do("SEM.RELEASE", "k", holder)
-	if err != nil || reply != int64(1) && !(again && reply == int64(0)) {
+	if err != nil || reply != int64(1) && (!again || reply != int64(0)) {
 		return fmt.Errorf("release of %s: got %v, %v, want 1", holder, reply, err)
 	}
 	return nil
