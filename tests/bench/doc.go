@@ -9,6 +9,9 @@
 // the ratio: absolute figures of a shared machine move by a third from run to run. Three nodes share the
 // processors and the disk of this one machine, which is harder on them than three machines are.
 //
+// Redis mode is compared with the simplest script of its kind, sent straight to the same Redis: what
+// semserver adds is one more program on the way, and what it saves is calls.
+//
 // It prints a table with each target and whether it was met. Being slow is no error: the exit status
 // is 0 unless something could not be measured at all.
 //

@@ -80,6 +80,7 @@ func measurements() []measurement {
 		{"three", three},
 		{"failover", failover},
 		{"snapshot", snapshot},
+		{"redismode", redisMode},
 	}
 }
 
