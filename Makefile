@@ -40,7 +40,7 @@ chaos: ## Break clusters for FOR (10m), with NODES (3, or 5) nodes and from SEED
 
 .PHONY: accept
 accept: redis terminal ## Check the built programs from outside, over the wire
-	$(GO) test -count=1 ./tests ./tests/semctl
+	$(GO) test -count=1 ./tests ./tests/semctl ./tests/redismode
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s)

@@ -8,5 +8,6 @@
 // (clients), and the script that the README shows (guard). With -race the binary is built with the
 // race detector too, and a race that it reports fails the test that started it.
 //
-// bench holds the measurements behind "make bench".
+// redismode has semservers in front of a Redis that misbehaves or has other clients. bench holds the
+// measurements behind "make bench".
 package tests

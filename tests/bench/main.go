@@ -80,7 +80,7 @@ func measurements() []measurement {
 		{"three", three},
 		{"failover", failover},
 		{"snapshot", snapshot},
-		{"redis-mode", redisMode},
+		{"redismode", redisMode},
 	}
 }
 

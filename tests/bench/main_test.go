@@ -93,6 +93,24 @@ func TestCostsStandBesideTheRate(t *testing.T) {
 	}
 }
 
+func TestASideIsComparedWithTheOtherRoundByRound(t *testing.T) {
+	ours := figures{rates: []float64{30, 3, 6}, costs: []float64{4, 5, 6}}
+	theirs := figures{rates: []float64{10, 1, 3}, costs: []float64{8, 10, 12}}
+	rows := versus("acquire", ours, theirs, 1.5)
+	if got, want := rows[0], (row{"acquire", "6 /s", "EVALSHA 3 /s", "3.00", ">= 1.5", true}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := rows[1].figure+" "+rows[1].against+" "+rows[1].ratio, "5.0 µs EVALSHA 10.0 µs 0.50"; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := versus("acquire", theirs, ours, 1)[0]; got.passed {
+		t.Errorf("got %v, want the target to be missed", got)
+	}
+	if got := versus("pairs", ours, theirs, 0)[0]; got.target != "" || got.passed {
+		t.Errorf("got %v, want no target", got)
+	}
+}
+
 func TestAMissingEtcdIsSaidBeforeAnythingIsMeasured(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := run(t.Context(), []string{"-only", "three"})

@@ -173,14 +173,13 @@ func medianRatio(ours, theirs []float64) float64 {
 // load puts acquires on a server, each with a holder of its own, and returns how many it granted in a
 // second and its processor time for each, in microseconds. That includes what it takes to make the
 // semaphore and to remove it again.
-func (b *bench) load(ctx context.Context, s side, depth, requests int, flags ...string) (perSecond, cost float64, err error) {
+func (b *bench) load(ctx context.Context, s side, depth, requests int) (perSecond, cost float64, err error) {
 	before, err := cpuTime(s.pid())
 	if err != nil {
 		return 0, 0, err
 	}
-	flags = append(flags, "--acquires-only", "--clients", fmt.Sprint(connections),
+	got, err := b.semctlBench(ctx, s, "--acquires-only", "--clients", fmt.Sprint(connections),
 		"--pipeline", fmt.Sprint(depth), "--requests", fmt.Sprint(requests))
-	got, err := b.semctlBench(ctx, s, flags...)
 	if err != nil {
 		return 0, 0, err
 	}
