@@ -5,7 +5,8 @@ lease=30 # seconds
 # A fresh holder for each attempt: whoever restarts is another holder.
 holder=$(hostname)-$$-$(date +%s)
 acquire="SEM.ACQUIRE loader HOLDER $holder CAPACITY 2 LEASE ${lease}000"
-cli() { timeout 5 redis-cli -p 7360 "$@"; }
+patience=7 # seconds: a server without a leader holds a request for five before it says so
+cli() { timeout $patience redis-cli -p 7360 "$@"; }
 
 # However this script ends, it leaves the line and gives the permit back.
 leave() {
@@ -23,7 +24,7 @@ timeout 65 redis-cli -p 7360 $acquire WAIT 60000 >/dev/null & line=$!
 wait $line; line=''
 grant=$(cli $acquire)
 token=$(echo "$grant" | sed -n 2p)
-[ "$token" ] || { echo "no permit: ${grant:-none in time}" >&2; exit 75; }
+[ "$token" ] || { echo "no permit: ${grant:-none in time, or no server}" >&2; exit 75; }
 
 # ends is the second in which the lease may be over. A call that fails does not move it.
 ends=0
@@ -38,6 +39,9 @@ renew() {
 }
 renew # the lease began at the grant, perhaps long ago
 [ $ends -gt 0 ] || { echo "the permit is lost" >&2; exit 75; }
+
+# From here on the clock is to be looked at more often.
+patience=2
 
 # The job keeps its input; a signal is passed on to it; the permit is held until it has ended.
 stop=''

@@ -5,6 +5,9 @@ import (
 	"github.com/semserver/semserver/semaphore"
 )
 
+// errAway answers what could not be asked of Redis in time.
+var errAway = &semaphore.Error{Code: semaphore.CodeDown, Message: "Redis cannot be reached; the request was not applied"}
+
 // books is what Redis keeps, as a desk uses it: one call at a time. The error of a call says what
 // became of it as a whole:
 //   - [script.ErrVoid]: it came too late and did nothing.

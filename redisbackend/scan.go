@@ -19,7 +19,7 @@ func (e *Engine) scan(s semaphore.Scan) semaphore.Reply {
 		case errors.As(err, &refusal) && !errors.Is(err, semaphore.ErrDown):
 			return semaphore.Reply{Err: refusal}
 		case time.Since(began) > e.cfg.Hold || e.ctx.Err() != nil:
-			return semaphore.Reply{Err: semaphore.ErrDown}
+			return semaphore.Reply{Err: errAway}
 		}
 		pause := time.NewTimer(restFor)
 		select {

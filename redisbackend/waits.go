@@ -130,7 +130,7 @@ func (d *desk) expire(w *waiter) {
 		return
 	}
 	if !w.leaving {
-		d.giveUp(w, semaphore.Reply{Err: semaphore.ErrDown})
+		d.giveUp(w, semaphore.Reply{Err: errAway})
 	}
 	switch {
 	case w.told:
@@ -223,7 +223,7 @@ func (d *desk) undecided(it *item) semaphore.Reply {
 		d.loop.office.metrics.uncertain.Inc()
 		return it.uncertain()
 	}
-	return semaphore.Reply{Err: semaphore.ErrDown}
+	return semaphore.Reply{Err: errAway}
 }
 
 // dismiss ends the waits of those who are leaving and got nothing.
