@@ -26,7 +26,7 @@ type rush struct {
 	began        time.Time
 }
 
-// side is what either got.
+// side is what those on one side got.
 type side struct {
 	grants  atomic.Int64
 	longest atomic.Int64 // wait for one, in nanoseconds

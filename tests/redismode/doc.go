@@ -5,8 +5,8 @@
 // recipe that people use by hand, then with us on the same keys, at last what no recipe can do, which is
 // to refuse a holder that has come back from the dead (resource_test.go). several_test.go has more than one
 // server in front of a Redis, beside_test.go clients by hand in the same rush, crowd_test.go ten thousand
-// who wait. outage_test.go, restarts_test.go and refusal_test.go take the Redis away, or have it refuse, in the
-// ways that docs/redis.md lists.
+// who wait. outage_test.go, restarts_test.go, cuts_test.go and refusal_test.go take the Redis away, cut it off, or
+// have it refuse, in the ways that docs/redis.md lists.
 //
 // Most tests judge by what clients were told and by the two public keys, the List of free permits and the
 // ZSET of holders. Times are printed; they fail a test only where they are promised, and then the best of
