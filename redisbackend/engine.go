@@ -81,6 +81,9 @@ func Open(cfg Config) (*Engine, error) {
 	e.halted, e.halt = context.WithCancel(context.Background())
 	e.core = newCore(e.remote, cfg.Limits, cfg.Hold, cfg.Metrics)
 	e.core.office.window = max(leastWindow, 2*cfg.Link.Timeout)
+	if cfg.Link.Replicas > 0 {
+		e.core.office.window += cfg.Link.ReplicaTimeout
+	}
 
 	options := cfg.Link
 	options.Scripts, options.Hear, options.Logger = e.remote.library.Scripts(), e.hear, cfg.Logger

@@ -2,6 +2,7 @@ package redisbackend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -186,12 +187,18 @@ func (p *pass) tendSome(names []string, f *findings) error {
 		for i, name := range names {
 			calls[i] = p.remote.library.Tend(p.core.office.stamp(name), name)
 		}
-		replies, err := p.remote.together(calls)
-		if err != nil {
-			return fmt.Errorf("look after semaphores: %w", err)
-		}
+		replies, errs := p.remote.each(calls)
 		var again []string
 		for i, reply := range replies {
+			var refused *semaphore.Error
+			switch err := errs[i]; {
+			case err == nil:
+			case errors.As(err, &refused) && !errors.Is(err, semaphore.ErrDown): // such as a key of another type
+				p.log.Warn("a semaphore cannot be looked after", "semaphore", names[i], "error", err)
+				continue
+			default:
+				return fmt.Errorf("look after semaphores: %w", err)
+			}
 			drift, err := script.ReadTend(reply)
 			if err != nil {
 				continue // it was overtaken by a request; the next pass comes soon

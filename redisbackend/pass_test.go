@@ -205,3 +205,16 @@ func TestThePassRestoresManyShortfallsThoughSomeAreInUse(t *testing.T) {
 		})
 	}
 }
+
+func TestThePassGoesOnBehindASemaphoreThatCannotBeLookedAfter(t *testing.T) {
+	r := redisd.Run(t)
+	e := openEngine(t, r, eager)
+	create(t, e, "bad", 1)
+	create(t, e, "k", 1)
+	ask(t, r, "DEL", "sem:bad:permits")
+	ask(t, r, "SET", "sem:bad:permits", "mine")
+
+	ask(t, r, "RPOP", "sem:k:permits")
+
+	eventually(t, "the permit is restored", func() bool { return ledger(t, r) == [2]any{int64(1), int64(0)} })
+}

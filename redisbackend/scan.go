@@ -41,6 +41,12 @@ func (r *remote) scan(s semaphore.Scan) (*semaphore.KeyPage, error) {
 
 // together makes calls that travel together, and waits for all. An error is that of one of them.
 func (r *remote) together(calls []script.Call) ([]any, error) {
+	replies, errs := r.each(calls)
+	return replies, errors.Join(errs...)
+}
+
+// each makes calls that travel together, and waits for all. An error stands where there is no reply.
+func (r *remote) each(calls []script.Call) ([]any, []error) {
 	type result struct {
 		index int
 		reply any
@@ -50,14 +56,13 @@ func (r *remote) together(calls []script.Call) ([]any, error) {
 	for i, c := range calls {
 		r.send(c, func(reply any, err error) { results <- result{i, reply, err} })
 	}
-	replies := make([]any, len(calls))
-	var failed error
+	replies, errs := make([]any, len(calls)), make([]error, len(calls))
 	for range calls {
 		one := <-results
 		replies[one.index] = one.reply
-		if one.reply == nil && one.err != nil {
-			failed = one.err
+		if one.reply == nil {
+			errs[one.index] = one.err
 		}
 	}
-	return replies, failed
+	return replies, errs
 }

@@ -114,6 +114,10 @@ func (d dialer) secure(ctx context.Context, addr string, c counted) (net.Conn, e
 // would take away the knowledge of what was sent.
 func (d dialer) settings(c net.Conn, addr, password string) *redis.Options {
 	var used atomic.Bool
+	reply := d.options.Timeout
+	if d.options.Replicas > 0 {
+		reply += d.options.ReplicaTimeout // Redis may take all of it to answer WAIT
+	}
 	return &redis.Options{
 		Addr: addr,
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
@@ -125,7 +129,7 @@ func (d dialer) settings(c net.Conn, addr, password string) *redis.Options {
 		Protocol: 2, Username: d.login.username, Password: password, DB: d.db,
 		ClientName: clientName, DisableIdentity: true,
 		MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
-		ReadTimeout: d.options.Timeout, WriteTimeout: d.options.Timeout, PoolTimeout: d.options.Timeout,
+		ReadTimeout: reply, WriteTimeout: d.options.Timeout, PoolTimeout: d.options.Timeout,
 		ContextTimeoutEnabled:    true,
 		ConnMaxIdleTime:          -1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},

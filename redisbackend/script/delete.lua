@@ -17,6 +17,8 @@ if books.lapsed() then
   return {1, now, NO}
 end
 if again then return {1, now, NO} end
+call('HLEN', G) -- these two may not have been looked at yet, and what is not ours is not removed
+call('ZCARD', S)
 if books.usage() > 0 and force == 0 then
   books.close()
   return {1, now, IN_USE, 0, 0}

@@ -5,14 +5,21 @@
 
 local ALIVE, KEPT, ROW = 2000, 500, 16
 
+local function reservation(who, i) return MARK .. '@' .. string.sub(who, 2) .. ':' .. i end
+
 local others, mine, gift = {}, nil, 0
+local unclaimed = {} -- reservations that have run out
 if books.cap and meta[4] then
   for name, arrival, want, alive, reserved, till in string.gmatch(meta[4], '(@%w+) (%d+) (%d+) (%d+) (%d+) (%d+);') do
     local entry = {
       server = name, arrival = tonumber(arrival), want = tonumber(want), alive = tonumber(alive),
       reserved = tonumber(reserved), till = tonumber(till),
     }
-    if now > entry.till then entry.reserved = 0 end
+    if entry.reserved > 0 and now > entry.till then
+      for i = 1, entry.reserved do unclaimed[#unclaimed + 1] = reservation(name, i) end
+      -- A server that did not come has lost its turn until it calls again.
+      entry.reserved, entry.alive = 0, 0
+    end
     if name == server then
       mine = entry
     elseif now <= entry.alive then
@@ -21,15 +28,15 @@ if books.cap and meta[4] then
   end
 end
 
-local function reservation(who, i) return MARK .. '@' .. string.sub(who, 2) .. ':' .. i end
-
--- claim frees what is reserved for the calling server.
+-- claim frees what is reserved for the calling server, and what others have not claimed in time.
 local function claim()
-  if not mine or mine.reserved == 0 then return end
-  local all = {}
-  for i = 1, mine.reserved do all[i] = reservation(server, i) end
-  local gone = call('ZREM', Z, unpack(all))
-  books.card, books.spare, mine.reserved = books.card - gone, books.spare + gone, 0
+  for i = 1, mine and mine.reserved or 0 do unclaimed[#unclaimed + 1] = reservation(server, i) end
+  if mine then mine.reserved = 0 end
+  local gone = 0
+  for i = 1, #unclaimed, 1000 do
+    gone = gone + call('ZREM', Z, unpack(unclaimed, i, math.min(i + 999, #unclaimed)))
+  end
+  books.card, books.spare, unclaimed = books.card - gone, books.spare + gone, {}
 end
 
 -- oldest is the entry of the server, other than the calling one, whose head is next.

@@ -223,6 +223,30 @@ func TestAReservationThatNobodyClaimsFallsFree(t *testing.T) {
 	equal(t, "expirations", r.info("k").Counters.Expirations, 0)
 }
 
+// The permits that are reserved for a server that is gone are not reserved once more beside themselves.
+func TestAReservationThatHasRunOutTakesNoSecondPermit(t *testing.T) {
+	r := newRig(t)
+	r.create("k", 2)
+	r.acquire("k", "a", time.Minute)
+	r.acquire("k", "b", time.Minute)
+	r.beside().waits("k", 100, 1)
+	s := line(waiter("ours", 2, 200))
+	s.Ops = []Op{{Request: semaphore.Release{Key: "k", Holder: "a"}, Ticket: r.ticket()}}
+	r.step("k", s)
+	s.Ops = nil
+	for deadline := time.Now().Add(time.Minute); r.do("ZCARD", "sem:k:holders") != int64(1); r.step("k", s) {
+		if time.Now().After(deadline) {
+			t.Fatal("the permit is reserved for ever")
+		}
+	}
+	s.Ops = []Op{{Request: semaphore.Release{Key: "k", Holder: "b"}, Ticket: r.ticket()}}
+
+	o := r.step("k", s)
+
+	equal(t, "served", fmt.Sprint(served(o)), "[ours]")
+	r.books("k", 0, 2)
+}
+
 func TestAServerWhoseLineIsEmptyIsNotWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.create("k", 2)

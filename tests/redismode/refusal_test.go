@@ -131,6 +131,7 @@ func TestAKeyOfAnotherTypeIsRefusedAndLeftAlone(t *testing.T) {
 			{"SEM.RECONCILE", part},
 			{"SEM.RESIZE", part, 3},
 			{"SEM.DELETE", part},
+			{"SEM.DELETE", part, "FORCE"},
 		} {
 			reply := c.do(request...)
 			if always && !isError(reply, "WRONGTYPE") {
