@@ -12,8 +12,8 @@ import (
 
 // care looks after the membership of a node that belongs to a cluster: once a second or so.
 func (m *membership) care(ctx context.Context) {
-	if own, listed := m.own(); listed && own.Suffrage == raft.Voter {
-		m.countIn() // before it had a vote, the cluster has known it
+	if m.settledMember() {
+		m.countIn()
 	}
 	m.refresh(ctx)
 	m.saveRoster()
@@ -65,19 +65,20 @@ func (m *membership) aside(ctx context.Context, failure string, change func(cont
 // yield hands leadership to a voter that more members can follow than this node, if there is one. So it
 // goes to and fro between no two nodes, also where nobody can lead all.
 func (m *membership) yield(ctx context.Context) error {
+	asked := time.Now()
 	m.askMembers(ctx) // one that stops says so
-	heir := m.betterLeader()
+	heir := m.betterLeader(asked)
 	if heir == "" {
 		return nil
 	}
 	return m.handOver(ctx, heir)
 }
 
-func (m *membership) betterLeader() string {
+func (m *membership) betterLeader(asked time.Time) string {
 	known := m.reads()
 	best, most := "", followers(known, m.papers.ID)
 	for _, s := range m.configuration() {
-		heir, able := m.heir(string(s.ID))
+		heir, able := m.heir(string(s.ID), asked)
 		if n := followers(known, string(heir.ID)); able && n > most {
 			best, most = string(heir.ID), n
 		}
@@ -272,6 +273,11 @@ func (m *membership) giveVote(ctx context.Context, s raft.Server) error {
 	if !member || s.Suffrage == raft.Voter {
 		return nil
 	}
+	asked := time.Now()
+	m.askMembers(ctx) // that it was heard a moment ago is not enough: with the vote of a dead node there may be no majority
+	if !m.roster.heardSince(string(s.ID), asked) || !m.healthyWith(m.configuration(), s) {
+		return nil
+	}
 	err := m.alter(ctx, func(patience time.Duration) raft.IndexFuture {
 		return m.raft.AddVoter(s.ID, s.Address, 0, patience)
 	})
@@ -295,4 +301,15 @@ func (m *membership) healthyWith(members []raft.Server, added raft.Server) bool 
 		}
 	}
 	return live >= voters/2+1
+}
+
+// settledMember says that this node is a member, by a configuration that is decided: before it has a vote,
+// the cluster has known it, and a later one has been applied.
+func (m *membership) settledMember() bool {
+	future := m.raft.GetConfiguration()
+	if future.Error() != nil {
+		return false
+	}
+	own, listed := find(future.Configuration().Servers, m.papers.ID)
+	return listed && (own.Suffrage == raft.Voter || m.raft.AppliedIndex() >= future.Index())
 }

@@ -214,10 +214,14 @@ func (m *membership) transfer(ctx context.Context, node string) error {
 // handOver makes another voter the leader: the one with this id, or any. It is tried until ctx ends:
 // Raft gives up early where the other is a little behind, and this node may be elected once more.
 func (m *membership) handOver(ctx context.Context, to string) error {
-	m.survey(ctx)
-	for {
-		heir, ok := m.heir(to)
-		if !ok {
+	for tried := false; ; tried = true {
+		asked := time.Now()
+		m.askMembers(ctx)
+		heir, ok := m.heir(to, asked)
+		switch {
+		case !ok && tried: // the one that was asked may yet take over
+			return errOpen
+		case !ok:
 			return errNoHeir
 		}
 		err := settled(ctx, m.raft.LeadershipTransferToServer(heir.ID, heir.Address))
@@ -257,15 +261,15 @@ func (m *membership) succeeded(ctx context.Context, heir raft.Server, exactly bo
 	}
 }
 
-// heir chooses who is to lead next: the voter that can be reached and is furthest.
-func (m *membership) heir(id string) (raft.Server, bool) {
+// heir chooses who is to lead next: the voter that was heard since then and is furthest.
+func (m *membership) heir(id string, since time.Time) (raft.Server, bool) {
 	var best raft.Server
 	var furthest uint64
 	for _, s := range m.configuration() {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.papers.ID || id != "" && string(s.ID) != id {
 			continue
 		}
-		if c, fresh := m.roster.of(string(s.ID)); fresh && !c.Leaving && (best.ID == "" || c.Applied > furthest) {
+		if c, _ := m.roster.of(string(s.ID)); m.roster.heardSince(string(s.ID), since) && !c.Leaving && (best.ID == "" || c.Applied > furthest) {
 			best, furthest = s, c.Applied
 		}
 	}

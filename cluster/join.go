@@ -56,13 +56,13 @@ func (m *membership) tryJoin(ctx context.Context, existing sighting) error {
 // admitMember makes a node a member without a vote, on the leader. It is asked again and again, also
 // for nodes that are members already.
 func (m *membership) admitMember(ctx context.Context, c card) error {
+	if err := m.acquainted(ctx, &c); err != nil {
+		return err
+	}
 	return m.inTurn(ctx, func() error { return m.admitNow(ctx, c) })
 }
 
 func (m *membership) admitNow(ctx context.Context, c card) error {
-	if err := m.acquainted(ctx, &c); err != nil {
-		return err
-	}
 	if s, member := find(m.configuration(), c.Node); member && m.twin(ctx, s, c) {
 		return errTwin
 	} else if member {
@@ -170,7 +170,9 @@ func (m *membership) add(ctx context.Context, address string) (id string, err er
 			return err
 		}
 		id = c.Node
-		err = m.admitNow(ctx, c)
+		if err = m.acquainted(ctx, &c); err == nil {
+			err = m.admitNow(ctx, c)
+		}
 		for _, known := range passing() {
 			if errors.Is(err, known) { // it knows now which cluster wants it, and will ask again
 				return errOpen

@@ -19,7 +19,7 @@ var (
 )
 
 // passing are the errors of a leader that say nothing against what was asked.
-func passing() []error { return []error{errNotLeader, errOpen, errBusy} }
+func passing() []error { return []error{errNotLeader, errOpen, errBusy, errNoLeader} }
 
 // toLeader puts a question to the leader, which may be this node. While there is no leader it waits, and
 // where leadership moves, it follows. What may be asked twice is asked again where the outcome is open,

@@ -59,7 +59,7 @@ func TestLeadershipDoesNotGoRoundWithoutACommonVersion(t *testing.T) {
 			m.onDisk.Servers = append(m.onDisk.Servers, raft.Server{ID: raft.ServerID(one.Node)})
 			m.roster.note(one, time.Now())
 		}
-		if got := m.betterLeader(); got != c.want {
+		if got := m.betterLeader(time.Time{}); got != c.want {
 			t.Errorf("%s: leadership goes to %q, want %q", name, got, c.want)
 		}
 	}

@@ -122,3 +122,38 @@ func TestLivingNodeThatIsRemovedEndsAndSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+// Its vote would count for the majority that there has to be, and never be cast.
+func TestNodeThatDiesBeforeItHasAVoteGetsNone(t *testing.T) {
+	t.Parallel()
+	s := form(t)
+	leader := s.leader()
+	s.kill(s.followers()[0]) // one more that cannot be reached, and nothing could be decided
+	added := s.prepare("--join", s.peers())
+	s.launch(added)
+	label := fmt.Sprint("n", added)
+	trial.Await(t, func() error { return s.shown(leader, label, "voter", "0") })
+
+	s.kill(added)
+
+	trial.Await(t, func() error { return s.shown(leader, label, "role", "unreachable") })
+	if err := s.shown(leader, label, "voter", "0"); err != nil {
+		t.Error(err)
+	}
+	s.dial(leader).want("OK", "SEM.CREATE", "gate", 1)
+	s.dial(leader).want(1, "SEM.NODE", "REMOVE", label)
+}
+
+// shown is nil when a node shows of another what it is wanted to.
+func (s *several) shown(at int, label, field, want string) error {
+	all, err := s.list(at)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one["label"] == label && one[field] == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("got %v, want the %s of %s to be %s", all, field, label, want)
+}
