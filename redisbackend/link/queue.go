@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxBatch and maxBatchKeys bound what travels at once, so that no call waits long for the reply to
+	// maxBatch and maxBatchArgs bound what travels at once, so that no call waits long for the reply to
 	// another.
 	maxBatch     = 256
 	maxBatchArgs = 50_000

@@ -187,9 +187,6 @@ function books.find(first)
   return nil
 end
 
--- sweep clears away what clients who work by hand leave behind in what is ours: records whose members they
--- took out; and it puts members back that were lost with the ZSET. It looks at a portion of the records,
-
 -- put adds n placeholders to the List.
 function books.put(n)
   books.list = books.list + n

@@ -40,7 +40,6 @@ setmetatable(books, {__index = function(_, name)
   end
 
   -- restore puts the members of a grant back that were lost with the ZSET, if it is live and the permits
-
   -- were not given to others.
   function books.restore(g)
     if books.lost == 0 or now > g.ends or books.list + books.spare + books.card + g.permits > books.cap then return false end
@@ -49,6 +48,8 @@ setmetatable(books, {__index = function(_, name)
     return true
   end
 
+  -- sweep clears away what clients who work by hand leave behind in what is ours: records whose members they
+  -- took out; and it puts members back that were lost with the ZSET. It looks at a portion of the records,
   -- from where the last one ended.
   function books.sweep()
     if books.ours == 0 then return end
@@ -157,7 +158,6 @@ setmetatable(books, {__index = function(_, name)
   end
 
   -- make makes a semaphore. Keys that are there already are taken over as they are. It returns a code and
-
   -- a number where that is not possible.
   function books.make(name, capacity, most, settings)
     if capacity > MOST or capacity < 0 then return CAPACITY, capacity end
@@ -178,7 +178,6 @@ setmetatable(books, {__index = function(_, name)
   end
 
   -- remove forgets the semaphore. Its latest token, which request removed it, and the latest calls of all
-
   -- servers are kept for a week.
   function books.remove(name, ticket)
     call('UNLINK', L, Z, G, S, E)
