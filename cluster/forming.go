@@ -25,7 +25,12 @@ import (
 
 // form is one round of an empty node's search for its cluster.
 func (m *membership) form(ctx context.Context) {
-	seen := m.look(ctx, slices.Concat(m.addresses(), m.callers.recent(), m.hearsay))
+	where := m.addresses()
+	if len(m.cfg.Join) > 0 || m.cfg.BootstrapExpect > 0 {
+		// A node that waits to be added by name asks nobody but who has reserved it: it may have been refused.
+		where = slices.Concat(where, m.callers.recent(), m.hearsay)
+	}
+	seen := m.look(ctx, where)
 	m.hearsay = nil
 	for _, s := range seen {
 		m.hearsay = append(m.hearsay, s.Callers...)

@@ -109,6 +109,31 @@ func TestNodeWithAGivenNameReplacesADeadNamesake(t *testing.T) {
 	f.wantShape("abd")
 }
 
+// Nor does it replace the namesake later, when that one is down for a moment.
+func TestNodeWhoseAdditionWasRefusedAsksNoMore(t *testing.T) {
+	f := newFleet(t, 3, 3)
+	f.edit("c", func(c *Config) { c.NodeIDGiven = true })
+	f.start("a", "b", "c")
+	f.wantShape("abc")
+	f.wantKnown("c")
+	f.prepare("d", 0)
+	f.edit("d", func(c *Config) { c.NodeID, c.NodeIDGiven, c.Join = f.cfg["c"].NodeID, true, nil })
+	f.start("d")
+	f.wantSaid("d", "waiting for a cluster to join")
+	if _, err := f.nodes["a"].Add(f.cfg["d"].PeerListen); err == nil || !strings.Contains(err.Error(), "a live node is called") {
+		t.Fatalf("add: got %v, want it refused", err)
+	}
+	f.eventually(func() string {
+		if id := f.nodes["d"].id.read(); id.Cluster != "" {
+			return "it is still reserved for " + id.Cluster
+		}
+		return ""
+	})
+	f.stop("c")
+	f.start("c")
+	f.wantShapeOf("abc", "a", "b", "c")
+}
+
 // Also a leader that has never heard a dead member knows what it was called.
 func TestDeadMemberIsKnownByItsNameAfterARestart(t *testing.T) {
 	f := formed(t, "a", "b", "c")
