@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/redisbackend/link"
 	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
@@ -112,7 +113,7 @@ func balanced(t *testing.T, e *Engine, keys int, capacity int64) {
 	t.Helper()
 	for n := range keys {
 		key := fmt.Sprint("k", n)
-		eventually(t, "all free", func() bool {
+		trial.Until(t, "all free", func() bool {
 			r := one(e, semaphore.Reconcile{Key: key})
 			i, ok := one(e, semaphore.Inspect{Key: key}).Value.(*semaphore.Info)
 			return r.Err == nil && ok && i.Available == capacity && i.Missing == 0 && i.Surplus == 0

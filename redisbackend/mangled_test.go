@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/redisbackend/link"
 	"github.com/semserver/semserver/redisbackend/script"
 	"github.com/semserver/semserver/semaphore"
@@ -132,7 +133,7 @@ func TestCallsThatAreLostLateRepeatedAndReorderedLeakNothing(t *testing.T) {
 	for n := range semaphores {
 		key := fmt.Sprint("k", n)
 		var got *semaphore.Info
-		eventually(t, "all free", func() bool {
+		trial.Until(t, "all free", func() bool {
 			got = one(plain, semaphore.Inspect{Key: key}).Value.(*semaphore.Info)
 			return got.InUse == 0 && got.Available == capacity
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -49,8 +50,8 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	if got := one(e, brief); got.Value == nil {
 		t.Fatalf("got %v, want a grant", got.Err)
 	}
-	eventually(t, "the end of a lease", func() bool { return figures(t, reg)["semserver_expirations_total"] == 1 })
-	eventually(t, "a pass", func() bool { return figures(t, reg)["semserver_reconcile_passes_total"] > 0 })
+	trial.Until(t, "the end of a lease", func() bool { return figures(t, reg)["semserver_expirations_total"] == 1 })
+	trial.Until(t, "a pass", func() bool { return figures(t, reg)["semserver_reconcile_passes_total"] > 0 })
 
 	got := figures(t, reg)
 	for name, want := range map[string]float64{

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -29,16 +30,6 @@ func ask(t testing.TB, r *redisd.Server, args ...any) any {
 func ledger(t testing.TB, r *redisd.Server) [2]any {
 	t.Helper()
 	return [2]any{ask(t, r, "LLEN", "sem:k:permits"), ask(t, r, "ZCARD", "sem:k:holders")}
-}
-
-// eventually waits until ok.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not so after %v", what, patience)
-		}
-	}
 }
 
 func create(t testing.TB, e *Engine, key string, capacity int64) {
@@ -82,14 +73,14 @@ func TestThePassTakesOutWhatHasExpiredAndTrimsWhatIsTooMany(t *testing.T) {
 	ask(t, r, "RPOP", "sem:k:permits")
 	ask(t, r, "ZADD", "sem:k:holders", 1000, "dead")
 	ask(t, r, "RPUSH", "sem:k:permits", "p", "p")
-	eventually(t, "free, held: 3, 0", func() bool { return ledger(t, r) == [2]any{int64(3), int64(0)} })
+	trial.Until(t, "free, held: 3, 0", func() bool { return ledger(t, r) == [2]any{int64(3), int64(0)} })
 }
 
 func TestThePassRemovesWhatNobodyUses(t *testing.T) {
 	r := redisd.Run(t)
 	e := openEngine(t, r, eager)
 	one(e, semaphore.Create{Key: "k", Capacity: 3, Settings: semaphore.Settings{Idle: semaphore.Set(200 * time.Millisecond)}})
-	eventually(t, "removed", func() bool { return ask(t, r, "EXISTS", "sem:k:permits") == int64(0) })
+	trial.Until(t, "removed", func() bool { return ask(t, r, "EXISTS", "sem:k:permits") == int64(0) })
 	if got := one(e, semaphore.Scan{Count: 10}).Value.(*semaphore.KeyPage).Keys; len(got) != 0 {
 		t.Errorf("names: got %v, want none", got)
 	}
@@ -100,7 +91,7 @@ func TestThePassFindsWhatTheRegistryHasLost(t *testing.T) {
 	e := openEngine(t, r, eager)
 	create(t, e, "k", 3)
 	ask(t, r, "DEL", "sem::registry")
-	eventually(t, "named again", func() bool {
+	trial.Until(t, "named again", func() bool {
 		return len(one(e, semaphore.Scan{Count: 10}).Value.(*semaphore.KeyPage).Keys) == 1
 	})
 }
@@ -143,7 +134,7 @@ func TestAServerThatDiesInThePassIsReplaced(t *testing.T) {
 	openEngine(t, r, eager)
 	ask(t, r, "RPOP", "sem:k:permits")
 	ask(t, r, "ZADD", "sem:k:holders", 1000, "dead")
-	eventually(t, "free, held: 3, 0", func() bool { return ledger(t, r) == [2]any{int64(3), int64(0)} })
+	trial.Until(t, "free, held: 3, 0", func() bool { return ledger(t, r) == [2]any{int64(3), int64(0)} })
 }
 
 func TestThePassWorksThroughManySemaphores(t *testing.T) {
@@ -166,7 +157,7 @@ func TestThePassWorksThroughManySemaphores(t *testing.T) {
 		ask(t, r, "RPOP", key+"permits")
 		ask(t, r, "ZADD", key+"holders", 1000, "dead")
 	}
-	eventually(t, "all free", func() bool {
+	trial.Until(t, "all free", func() bool {
 		for n := 0; n < many; n += 300 {
 			if ask(t, r, "LLEN", fmt.Sprintf("sem:s%d:permits", n)) != int64(2) {
 				return false
@@ -186,7 +177,7 @@ func TestThePassRestoresManyShortfallsThoughSomeAreInUse(t *testing.T) {
 	for n := range many {
 		ask(t, r, "RPOP", fmt.Sprintf("sem:s%d:permits", n))
 	}
-	eventually(t, "all restored but those in use", func() bool {
+	trial.Until(t, "all restored but those in use", func() bool {
 		restored := true
 		for n := range many {
 			permits := fmt.Sprintf("sem:s%d:permits", n)
@@ -200,7 +191,7 @@ func TestThePassRestoresManyShortfallsThoughSomeAreInUse(t *testing.T) {
 		return restored
 	})
 	for n := range busy {
-		eventually(t, "those in use restored", func() bool {
+		trial.Until(t, "those in use restored", func() bool {
 			return ask(t, r, "LLEN", fmt.Sprintf("sem:s%d:permits", n)) == int64(2)
 		})
 	}
@@ -216,5 +207,5 @@ func TestThePassGoesOnBehindASemaphoreThatCannotBeLookedAfter(t *testing.T) {
 
 	ask(t, r, "RPOP", "sem:k:permits")
 
-	eventually(t, "the permit is restored", func() bool { return ledger(t, r) == [2]any{int64(1), int64(0)} })
+	trial.Until(t, "the permit is restored", func() bool { return ledger(t, r) == [2]any{int64(1), int64(0)} })
 }

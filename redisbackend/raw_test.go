@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -64,7 +65,7 @@ func TestNeitherRawClientsNorWaitersStarve(t *testing.T) {
 			if raw < 10 || ours < 10 {
 				t.Error("one side has starved")
 			}
-			eventually(t, "all free", func() bool { return ledger(t, r) == [2]any{c.capacity, int64(0)} })
+			trial.Until(t, "all free", func() bool { return ledger(t, r) == [2]any{c.capacity, int64(0)} })
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -57,7 +58,7 @@ func TestABusyRedisRefusesAndWaitersStay(t *testing.T) {
 	c := newByHand(t, r)
 	endless := make(chan error, 1)
 	go func() { endless <- c.Eval(t.Context(), "while true do end", nil).Err() }()
-	eventually(t, "busy", func() bool { _, err := r.Do("PING"); return err != nil })
+	trial.Until(t, "busy", func() bool { _, err := r.Do("PING"); return err != nil })
 	got := one(e, semaphore.Acquire{Key: "k", Holder: "c", Permits: 1})
 	if got.Err == nil {
 		t.Errorf("acquire while Redis is busy: got %v, want an error", got.Value)
@@ -66,7 +67,7 @@ func TestABusyRedisRefusesAndWaitersStay(t *testing.T) {
 	if err := <-endless; err == nil {
 		t.Error("the endless script: got no error, want it killed")
 	}
-	eventually(t, "released", func() bool {
+	trial.Until(t, "released", func() bool {
 		return one(e, semaphore.Release{Key: "k", Holder: "a"}).Err == nil
 	})
 	granted(t, w)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/semaphore"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -21,7 +22,7 @@ func replicaOf(t testing.TB, r *redisd.Server) *redisd.Server {
 	replica := redisd.Run(t)
 	host, port, _ := net.SplitHostPort(r.Addr)
 	ask(t, replica, "REPLICAOF", host, port)
-	eventually(t, "replicated", func() bool { return replica.Field("master_link_status") == "up" })
+	trial.Until(t, "replicated", func() bool { return replica.Field("master_link_status") == "up" })
 	return replica
 }
 
@@ -53,7 +54,7 @@ func TestAGrantThatReplicasDoNotKnowOfIsGivenBack(t *testing.T) {
 	if err := replica.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "granted again", func() bool {
+	trial.Until(t, "granted again", func() bool {
 		return one(e, semaphore.Acquire{Key: "k", Holder: "d", Permits: 1}).Value != nil
 	})
 }

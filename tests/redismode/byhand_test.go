@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -80,7 +81,7 @@ func books(t *testing.T, r *redisd.Server) [2]int64 {
 func balances(t *testing.T, r *redisd.Server, free, held int64) {
 	t.Helper()
 	want := [2]int64{free, held}
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		got := books(t, r)
 		if got[0]+got[1] > free+held {
 			t.Fatalf("free, held: got %v, want %v", got, want)

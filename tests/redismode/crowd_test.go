@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/resp"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -79,7 +80,7 @@ func TestTenThousandWaitersCostRedisNextToNothing(t *testing.T) {
 		look.acquire(s, "HOLDER", "first", "LEASE", longLease)
 	}
 	conns := line(t, n.Addr)
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		var all int64
 		for s := range crowdSemaphores {
 			all += look.info(fmt.Sprint(s))["waiters"]

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 	"github.com/semserver/semserver/tests/redisd"
@@ -152,7 +153,7 @@ func (c *client) waits(look *client, key, holder string, ms int) {
 	c.Helper()
 	before := look.info(key)["waiters"]
 	c.send("SEM.ACQUIRE", key, "HOLDER", holder, "WAIT", ms, "LEASE", longLease)
-	eventually(c.T, func() error {
+	trial.Await(c.T, func() error {
 		if got := look.info(key)["waiters"]; got <= before {
 			return fmt.Errorf("waiters of %s: got %d, want %d", key, got, before+1)
 		}
@@ -178,20 +179,6 @@ func (c *client) info(key string) map[string]int64 {
 		}
 	}
 	return fields
-}
-
-// eventually waits until ok returns no error.
-func eventually(t *testing.T, ok func() error) {
-	t.Helper()
-	for end := time.Now().Add(patience); ; <-time.After(pollEvery) {
-		err := ok()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
 }
 
 // ask carries out a command of Redis, which must succeed.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 	"github.com/semserver/semserver/tests/redisd"
@@ -38,7 +39,7 @@ func newScene(t *testing.T, settings ...string) *scene {
 func (s *scene) down() {
 	s.Helper()
 	c := dial(s.T, s.node.Addr)
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		if section := fmt.Sprint(c.do("INFO", "redisbackend")); strings.Contains(section, "redis_state:up") {
 			return fmt.Errorf("got the section %s, want Redis down", section)
 		}
@@ -49,7 +50,7 @@ func (s *scene) down() {
 // served releases the permit, by which the waiter gets it. The request is repeated where nothing was done.
 func (s *scene) served() grant {
 	s.Helper()
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		if got := s.holds.do("SEM.RELEASE", "k", "a"); got != int64(1) {
 			return fmt.Errorf("release: got %v, want 1", got)
 		}
@@ -110,7 +111,7 @@ func TestRedisIsBackWithinASecond(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		eventually(t, func() error {
+		trial.Await(t, func() error {
 			if got := s.holds.do("SEM.CHECK", "k", "a", s.token); got != int64(1) {
 				return fmt.Errorf("check: got %v, want 1", got)
 			}
@@ -187,18 +188,18 @@ func TestWhatASilentRedisDidIsUncertainUntilItAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Whoever was told so asks again, and then it is certain.
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		_, err := asGrant(asks.do("SEM.ACQUIRE", "free", "HOLDER", "x", "LEASE", longLease))
 		return err
 	})
 	asks.want(1, "SEM.RELEASE", "free", "x")
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if i := asks.info("free"); i["in_use"] != 0 || i["available"] != 1 {
 			return fmt.Errorf("free: got %v, want its permit to be free", i)
 		}
 		return nil
 	})
-	eventually(t, func() error {
+	trial.Await(t, func() error {
 		if reply := s.holds.do("SEM.RELEASE", "k", "a", "TOKEN", s.token); reply != int64(0) && reply != int64(1) {
 			return fmt.Errorf("release again: got %v, want 0 or 1", reply)
 		}

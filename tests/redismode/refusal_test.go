@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/redisd"
 )
 
@@ -98,7 +99,7 @@ func TestFlushedScriptsAreNothingToClients(t *testing.T) {
 	for range flushes {
 		before := grants.Load()
 		ask(t, r, "SCRIPT", "FLUSH")
-		eventually(t, func() error {
+		trial.Await(t, func() error {
 			if grants.Load() < before+10 && !t.Failed() {
 				return errors.New("no grants after scripts were flushed")
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/internal/resp"
 	"github.com/semserver/semserver/tests/redisd"
@@ -138,7 +139,7 @@ func TestThreeServersOfWhichOneIsKilledShareASemaphoreUnderLoad(t *testing.T) {
 	look := dial(t, nodes[0].Addr)
 	look.want("OK", "SEM.CREATE", "k", severalCapacity)
 	crowd(t, append(nodes, third), func() {
-		eventually(t, func() error {
+		trial.Await(t, func() error {
 			if i := look.info("k"); i["releases"] < severalClients*severalRounds/2 {
 				return fmt.Errorf("releases: got %d, want half of them", i["releases"])
 			}
@@ -148,7 +149,7 @@ func TestThreeServersOfWhichOneIsKilledShareASemaphoreUnderLoad(t *testing.T) {
 	})
 	sound(t, third)
 	for _, n := range nodes {
-		eventually(t, func() error {
+		trial.Await(t, func() error {
 			if i := dial(t, n.Addr).info("k"); i["in_use"] != 0 || i["available"] != severalCapacity || i["waiters"] != 0 {
 				return fmt.Errorf("the books: got %v, want everything free", i)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semserver/semserver/internal/trial"
 	"github.com/semserver/semserver/tests/internal/node"
 	"github.com/semserver/semserver/tests/redisd"
 )
@@ -113,7 +114,7 @@ func (s *story) doubleRelease() {
 // crashedPods are compensated by hand, by a waiter of ours, and by nobody who asks for it.
 func (s *story) crashedPods() {
 	s.takes("crashed", 300*time.Millisecond)
-	eventually(s.T, func() error {
+	trial.Await(s.T, func() error {
 		if _, err := s.pod().compensate(3); err != nil {
 			return err
 		}
